@@ -1,0 +1,191 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/cenkalti/backoff/v5"
+
+	"warmpath/telemetry"
+)
+
+// ContainerConfig says where documents go and as whom.
+type ContainerConfig struct {
+	// ConnectionString is AccountEndpoint=...;AccountKey=...;. Without it,
+	// Endpoint and Credential are used.
+	ConnectionString string
+	Endpoint         string
+	Credential       azcore.TokenCredential
+
+	Database  string
+	Container string
+
+	// RequestTimeout bounds one request, answer included.
+	RequestTimeout time.Duration
+}
+
+// Definition is what the service knows of a container.
+type Definition struct {
+	KeyPaths   []string
+	KeyVersion int            // 1 or 2; 1 hashes only the first 101 bytes of a key
+	DefaultTTL *time.Duration // nil: nothing expires; negative: only items with a ttl of their own
+}
+
+// Container is an open Cosmos DB container. It is safe for concurrent use.
+type Container struct {
+	config     ContainerConfig
+	client     *azcosmos.ContainerClient
+	tel        *telemetry.Telemetry
+	definition Definition
+}
+
+// Open connects to the container and reads its definition, again and again
+// with a back-off until it succeeds or the context ends; every failure that
+// lasts is logged once in ten seconds. A client whose first read failed is
+// thrown away: azcosmos v1.5.0 keeps that error for five minutes and answers
+// every later call with it.
+func Open(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry, log *slog.Logger) (*Container, error) {
+	waits := backoff.ExponentialBackOff{
+		InitialInterval:     200 * time.Millisecond,
+		RandomizationFactor: backoff.DefaultRandomizationFactor,
+		Multiplier:          2,
+		MaxInterval:         10 * time.Second,
+	}
+	var reported time.Time
+	for {
+		c, err := open(ctx, config, tel)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil || errors.Is(err, errSetting) {
+			return nil, fmt.Errorf("open container %s/%s: %w", config.Database, config.Container, err)
+		}
+		if now := time.Now(); now.Sub(reported) >= 10*time.Second {
+			reported = now
+			log.Warn("waiting for Cosmos DB", "database", config.Database, "container", config.Container, "error", err)
+		}
+		if err := sleep(ctx, waits.NextBackOff()); err != nil {
+			return nil, fmt.Errorf("open container %s/%s: %w", config.Database, config.Container, err)
+		}
+	}
+}
+
+// errSetting marks an error that no waiting can mend.
+var errSetting = errors.New("bad setting")
+
+func open(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry) (*Container, error) {
+	client, err := newClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errSetting, err)
+	}
+	container, err := client.NewContainer(config.Database, config.Container)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errSetting, err)
+	}
+	c := &Container{config: config, client: container, tel: tel}
+	if c.definition, err = c.read(ctx); err != nil {
+		client.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// newClient makes a client whose retries are off: the pool owns them.
+func newClient(config ContainerConfig) (*azcosmos.Client, error) {
+	options := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Retry: policy.RetryOptions{MaxRetries: -1},
+	}}
+	if config.ConnectionString != "" {
+		client, err := azcosmos.NewClientFromConnectionString(config.ConnectionString, options)
+		if err != nil {
+			// The SDK's text may repeat the string, and the string holds the key.
+			return nil, errors.New("the Cosmos DB connection string cannot be used, expected AccountEndpoint=https://...;AccountKey=...;")
+		}
+		return client, nil
+	}
+	return azcosmos.NewClient(config.Endpoint, config.Credential, options)
+}
+
+// read asks for the container's definition.
+func (c *Container) read(ctx context.Context) (Definition, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.RequestTimeout)
+	defer cancel()
+	started := time.Now()
+	response, err := c.client.Read(ctx, nil)
+	c.record("read_container", started, response.Response, err)
+	if err != nil {
+		return Definition{}, classify(err)
+	}
+	properties := response.ContainerProperties
+	d := Definition{
+		KeyPaths:   properties.PartitionKeyDefinition.Paths,
+		KeyVersion: properties.PartitionKeyDefinition.Version,
+	}
+	if properties.DefaultTimeToLive != nil {
+		ttl := time.Duration(*properties.DefaultTimeToLive) * time.Second
+		d.DefaultTTL = &ttl
+	}
+	return d, nil
+}
+
+// Definition returns what was read when the container was opened.
+func (c *Container) Definition() Definition { return c.definition }
+
+// CheckKey refuses a container whose key path documents with the given
+// available paths could not carry (promise 5).
+func (c *Container) CheckKey(available []string) error {
+	paths := c.definition.KeyPaths
+	if len(paths) == 1 && slices.Contains(available, paths[0]) {
+		return nil
+	}
+	return fmt.Errorf("container %s/%s is partitioned by %s, which documents cannot carry; available are %s",
+		c.config.Database, c.config.Container, strings.Join(paths, " + "), strings.Join(available, ", "))
+}
+
+// KeyPathChanged implements [Upserter].
+func (c *Container) KeyPathChanged(ctx context.Context) (bool, error) {
+	d, err := c.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	return !slices.Equal(d.KeyPaths, c.definition.KeyPaths), nil
+}
+
+// UpsertDocument implements [Upserter] by one request without retries.
+func (c *Container) UpsertDocument(ctx context.Context, d *Document) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.RequestTimeout)
+	defer cancel()
+	started := time.Now()
+	response, err := c.client.UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.Key), d.Body, nil)
+	c.record("upsert", started, response.Response, err)
+	return err
+}
+
+// record measures one request, answered or not.
+func (c *Container) record(operation string, started time.Time, answer azcosmos.Response, err error) {
+	raw, units := answer.RawResponse, float64(answer.RequestCharge)
+	var refused *azcore.ResponseError
+	if errors.As(err, &refused) && refused.RawResponse != nil {
+		raw = refused.RawResponse
+		units = chargeOf(raw.Header)
+	}
+	status := 0
+	if raw != nil {
+		status = raw.StatusCode
+	}
+	c.tel.Request(operation, status, time.Since(started), units)
+	if status == http.StatusTooManyRequests {
+		at := rangeOf(raw.Header)
+		c.tel.Throttled(at)
+		c.tel.Paused(at, retryAfter(raw.Header))
+	}
+}
