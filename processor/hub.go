@@ -1,0 +1,88 @@
+package processor
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
+)
+
+// HubConfig says which hub is read and as whom.
+type HubConfig struct {
+	// ConnectionString is Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...
+	// Without it, Namespace and Credential are used.
+	ConnectionString string
+	Namespace        string // fully qualified, such as fleet.servicebus.windows.net
+	Credential       azcore.TokenCredential
+
+	Hub           string
+	ConsumerGroup string
+
+	// CustomEndpoint is another address to dial for the same namespace, as a
+	// private endpoint or an emulator needs it; empty for none.
+	CustomEndpoint string
+	TLS            *tls.Config // nil for the default
+}
+
+// retryOptions keep the SDK's own retries short: while it retries to attach
+// one partition, the ownership of all partitions goes unrenewed.
+var retryOptions = azeventhubs.RetryOptions{
+	MaxRetries:    2,
+	RetryDelay:    250 * time.Millisecond,
+	MaxRetryDelay: 2 * time.Second,
+}
+
+// newConsumer makes a consumer client. It opens no connection yet.
+func newConsumer(c HubConfig) (*azeventhubs.ConsumerClient, error) {
+	options := &azeventhubs.ConsumerClientOptions{
+		RetryOptions:   retryOptions,
+		CustomEndpoint: c.CustomEndpoint,
+		TLSConfig:      c.TLS,
+	}
+	if c.ConnectionString == "" {
+		return azeventhubs.NewConsumerClient(c.Namespace, c.Hub, c.ConsumerGroup, c.Credential, options)
+	}
+	if err := checkConnectionString(c.ConnectionString); err != nil {
+		return nil, err
+	}
+	hub := c.Hub
+	if properties, err := azeventhubs.ParseConnectionString(c.ConnectionString); err == nil && properties.EntityPath != nil {
+		if hub != "" && hub != *properties.EntityPath {
+			return nil, fmt.Errorf("hub is %q, but the connection string is for %q", hub, *properties.EntityPath)
+		}
+		hub = "" // the SDK refuses to be told twice
+	}
+	return azeventhubs.NewConsumerClientFromConnectionString(c.ConnectionString, hub, c.ConsumerGroup, options)
+}
+
+// checkConnectionString refuses what cannot be meant. No error repeats the
+// string: it holds the key (promise 9).
+func checkConnectionString(s string) error {
+	properties, err := azeventhubs.ParseConnectionString(s)
+	if err != nil {
+		return errors.New("the hub's connection string cannot be used, expected Endpoint=sb://NAMESPACE;SharedAccessKeyName=NAME;SharedAccessKey=KEY")
+	}
+	if !properties.Emulator {
+		return nil
+	}
+	endpoint, err := url.Parse(properties.Endpoint)
+	if err != nil || !localHost(endpoint.Hostname()) {
+		return errors.New("UseDevelopmentEmulator=true sends the key unencrypted and is allowed only for loopback, private and single-label hosts")
+	}
+	return nil
+}
+
+// localHost tells whether a host can only be near: loopback, a private
+// address, or a name without a dot, as containers of one network have.
+func localHost(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() || ip.IsPrivate()
+	}
+	return host != "" && !strings.Contains(host, ".")
+}
