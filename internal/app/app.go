@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"golang.org/x/sync/errgroup"
+
+	"warmpath/geo"
+	"warmpath/internal/web"
+	"warmpath/processor"
+	"warmpath/sink"
+	"warmpath/telemetry"
+)
+
+// App is one service in one process. Make it with New, run it once.
+type App struct {
+	config Config
+	log    *slog.Logger
+	now    func() time.Time
+	tel    *telemetry.Telemetry
+	listen net.Listener
+	ready  readiness
+}
+
+// New checks the settings, makes the instruments and opens the listener, so
+// that a port in use is told before anything else happens.
+func New(config Config, version string, log *slog.Logger, now func() time.Time) (*App, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	tel, err := telemetry.New(version, now)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen is %q: %w", config.Listen, err)
+	}
+	return &App{config: config, log: log, now: now, tel: tel, listen: listener}, nil
+}
+
+// Addr is the address of /healthz, /readyz and /metrics.
+func (a *App) Addr() net.Addr { return a.listen.Addr() }
+
+// Telemetry gives access to the ledger and the instruments.
+func (a *App) Telemetry() *telemetry.Telemetry { return a.tel }
+
+// Ready tells why the service cannot do its work, or nil.
+func (a *App) Ready() error { return a.ready.check() }
+
+// Run serves until ctx ends, then drains as the package's documentation says.
+// The error is nil when everything received is settled and checkpointed.
+func (a *App) Run(ctx context.Context) error {
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	var server errgroup.Group
+	server.Go(func() error { return web.Serve(serving, a.listen, web.Health(a.ready.check, a.tel.Handler())) })
+
+	err := a.run(ctx)
+
+	// The metrics stay readable until the drain is over.
+	stopServing()
+	err = errors.Join(err, server.Wait())
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, a.tel.Shutdown(flush))
+}
+
+func (a *App) run(ctx context.Context) error {
+	c := &a.config
+	credential, err := c.credential()
+	if err != nil {
+		return err
+	}
+	container, err := sink.Open(ctx, sink.ContainerConfig{
+		ConnectionString: c.CosmosConnectionString.Reveal(),
+		Endpoint:         c.CosmosEndpoint,
+		Credential:       credential,
+		Database:         c.CosmosDatabase,
+		Container:        c.CosmosContainer,
+		RequestTimeout:   c.RequestTimeout,
+	}, a.tel, a.log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop before there was anything to drain
+		}
+		return err
+	}
+	if err := c.checkContainer(container); err != nil {
+		return err
+	}
+	decoding := geo.DefaultConfig()
+	decoding.KeyPath = container.Definition().KeyPaths[0]
+	decoder, err := geo.NewDecoder(decoding)
+	if err != nil {
+		return err
+	}
+	dead, err := sink.OpenFileDeadLetters(c.DeadLetterFile)
+	if err != nil {
+		return fmt.Errorf("--dead-letter-file is %q: %w", c.DeadLetterFile, err)
+	}
+	defer func() { _ = dead.Close() }() // every Put has synced
+
+	// hard ends the settling: a grace period after ctx.
+	hard, letGo := context.WithCancel(context.WithoutCancel(ctx))
+	defer letGo()
+	defer context.AfterFunc(ctx, func() {
+		a.log.Info("draining", "grace", c.Grace)
+		time.AfterFunc(c.Grace, letGo)
+	})()
+
+	pool, err := sink.NewPool(hard, c.pool(), container, a.tel, a.log, a.now)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	reader, err := processor.New(c.processor(), processor.HubConfig{
+		ConnectionString: c.HubConnectionString.Reveal(),
+		Namespace:        c.HubNamespace,
+		Credential:       credential,
+		Hub:              c.HubName,
+		ConsumerGroup:    c.ConsumerGroup,
+		CustomEndpoint:   c.HubEndpoint,
+	}, processor.NewMemoryStore(a.now), decoder, pool, dead, a.tel, a.log, a.now)
+	if err != nil {
+		return err
+	}
+
+	a.ready.use(stopping(ctx), pool.Ready, reader.Ready)
+	a.log.Info("started", "mode", c.Mode, "container", c.CosmosDatabase+"/"+c.CosmosContainer,
+		"key", decoding.KeyPath, "consumer_group", c.ConsumerGroup, "listen", a.Addr().String())
+	err = reader.Run(ctx, hard)
+	total := a.tel.Ledger.Snapshot().Total()
+	a.log.Info("stopped", "received", total.Received, "written", total.Written, "superseded", total.Superseded,
+		"dropped", total.DroppedTotal(), "dead_lettered", total.DeadLetteredTotal(), "in_flight", total.InFlight)
+	return err
+}
+
+// stopping is not ready once the context has ended.
+func stopping(ctx context.Context) func() error {
+	return func() error {
+		if ctx.Err() != nil {
+			return errors.New("the service is stopping")
+		}
+		return nil
+	}
+}
+
+// credential is the process's identity, nil when both connections bring keys.
+func (c *Config) credential() (azcore.TokenCredential, error) {
+	if c.HubConnectionString != "" && c.CosmosConnectionString != "" {
+		return nil, nil
+	}
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	if err != nil {
+		return nil, fmt.Errorf("find the process's identity: %w", err)
+	}
+	return credential, nil
+}
+
+// checkContainer refuses what the documents could not live in (promise 5).
+func (c *Config) checkContainer(container *sink.Container) error {
+	if err := container.CheckKey(geo.KeyPaths()); err != nil {
+		return err
+	}
+	d := container.Definition()
+	expires := c.TTL > 0 || d.DefaultTTL != nil && *d.DefaultTTL > 0
+	if processor.Mode(c.Mode) == processor.Latest && d.KeyPaths[0] == "/deliveryId" && !expires && !c.AllowStaleDocuments {
+		return fmt.Errorf("container %s/%s is partitioned by %s and nothing in it expires: a drone that changes its key leaves its last document behind; set --ttl (24h is usual), a default time to live of the container, or --allow-stale-documents",
+			c.CosmosDatabase, c.CosmosContainer, d.KeyPaths[0])
+	}
+	return nil
+}
