@@ -117,9 +117,7 @@ func (b *batcher) decode(event int, e *azeventhubs.ReceivedEventData, received t
 	from := len(b.items)
 	hubEvent := hubEvent(e)
 	if sink.IsStale(received, b.config.MaxAge, at.UnixMilli()) {
-		for range b.decoder.Count(&hubEvent) {
-			b.items = append(b.items, geo.Item{Reason: geo.Stale})
-		}
+		b.items = b.decoder.DecodeStale(b.items, &hubEvent)
 	} else {
 		b.items = b.decoder.Decode(b.items, &hubEvent)
 	}
@@ -197,8 +195,12 @@ func (b *batcher) write(ctx context.Context, ledger *telemetry.Batch) error {
 	}
 	var err error
 	for n, s := range b.spans {
+		key := b.items[s.position].Key
+		if b.config.KeyIsID {
+			key = s.id // in history mode another one than the decoder knew
+		}
 		documents[n] = sink.Document{
-			Key:   b.items[s.position].Key,
+			Key:   key,
 			ID:    s.id,
 			Body:  b.bodies[s.start:s.end],
 			Order: b.orders[s.position],

@@ -22,6 +22,7 @@ type Config struct {
 	TTL    time.Duration // time to live of each document, whole seconds; 0 leaves it to the container
 	Start  Start         // where a partition without a checkpoint begins
 
+	KeyIsID        bool // the container is partitioned by /id
 	DropMissingKey bool // drop positions without partition key instead of dead-lettering them
 
 	Batch    int           // events in one batch, 1 to 5,000

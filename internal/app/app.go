@@ -120,7 +120,9 @@ func (a *App) run(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	reader, err := processor.New(c.processor(), processor.HubConfig{
+	reading := c.processor()
+	reading.KeyIsID = decoding.KeyPath == "/id"
+	reader, err := processor.New(reading, processor.HubConfig{
 		ConnectionString: c.HubConnectionString.Reveal(),
 		Namespace:        c.HubNamespace,
 		Credential:       credential,
