@@ -32,7 +32,7 @@ func (d *Decoder) Decode(dst []Item, ev *Event) []Item {
 		return append(dst, Item{
 			Position: Position{DeviceID: ev.HubDeviceID},
 			Reason:   NotTelemetry,
-			Err:      errText("the message source is not Telemetry"),
+			Err:      errNotTelemetry,
 		})
 	}
 	w := d.scratch.Get().(*work)

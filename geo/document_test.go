@@ -107,7 +107,9 @@ func TestDocumentNumbers(t *testing.T) {
 			if math.IsNaN(f-f) || math.IsNaN(g-g) {
 				continue
 			}
-			var read struct{ Geometry struct{ Coordinates orb.Point } }
+			var read struct {
+				Geometry struct{ Coordinates orb.Point }
+			}
 			if err := json.Unmarshal(doc, &read); err != nil {
 				t.Fatal(err)
 			}

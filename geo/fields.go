@@ -15,8 +15,8 @@ type fields struct {
 	position, latitude, longitude, altitude []byte
 	time, speed, heading, battery, hdop     []byte
 
-	// GeoJSON
-	kind, id, geometry, properties, features []byte
+	kind, id, geometry, coordinates, properties, features []byte // GeoJSON
+	body, systemProperties                                []byte // a routed message's envelope
 }
 
 // set keeps the value of a member. Names are case-sensitive.
@@ -54,8 +54,14 @@ func (f *fields) set(name, value []byte) {
 		f.geometry = value
 	case "properties":
 		f.properties = value
+	case "coordinates":
+		f.coordinates = value
 	case "features":
 		f.features = value
+	case "Body":
+		f.body = value
+	case "SystemProperties":
+		f.systemProperties = value
 	}
 }
 
@@ -99,23 +105,27 @@ func number(value []byte) (float64, bool) {
 }
 
 // within reads a number of minor importance: one that is no number or beyond
-// the range is unknown, and no reason to lose the position.
+// the range is unknown.
 func within(value []byte, low, high float64) float64 {
-	f, ok := number(value)
-	if !ok || f < low || f > high {
-		return unknown
-	}
-	return f
+	f, _ := number(value)
+	return inRange(f, low, high)
 }
 
-// heading reads degrees clockwise from north. Those who count from -180 to 180
-// mean the same circle.
-func heading(value []byte) float64 {
-	f := within(value, -180, 360)
-	if f < 0 {
-		f += 360
+// inRange returns f, or unknown if f is beyond the range.
+func inRange(f, low, high float64) float64 {
+	if f >= low && f <= high {
+		return f
 	}
-	return f
+	return unknown
+}
+
+// compass returns degrees clockwise from north. Those who count from -180 to
+// 180 mean the same circle.
+func compass(degrees float64) float64 {
+	if degrees < 0 {
+		return inRange(degrees+360, 180, 360)
+	}
+	return inRange(degrees, 0, 360)
 }
 
 // Numbers of time above the bound are milliseconds since 1970, others seconds:
@@ -156,13 +166,14 @@ func parseTime(text []byte) time.Time {
 	return t
 }
 
-// Errors of ids. They quote nothing: the dead letter carries the body.
+// Errors of whole events and of ids. They quote nothing: the dead letter carries the body.
 const (
-	errNoID  = errText("neither the hub nor the body names the device")
-	errIDs   = errText("device id is neither text nor an integer")
-	errMany  = errText("a device names several devices in one event, and is no gateway")
-	errNoKey = errText("the body has no text at the container's partition key path")
-	errKey   = errText("the value at the container's partition key path is no text")
+	errNotTelemetry = errText("the message source is not Telemetry")
+	errNoID         = errText("neither the hub nor the body names the device")
+	errIDs          = errText("device id is neither text nor an integer")
+	errMany         = errText("a device names several devices in one event, and is no gateway")
+	errNoKey        = errText("the body has no text at the container's partition key path")
+	errKey          = errText("the value at the container's partition key path is no text")
 )
 
 // idText reads an id: text, or an integer as it was sent. Null and the empty

@@ -3,8 +3,6 @@ package geo
 import (
 	"fmt"
 	"slices"
-
-	"github.com/paulmach/orb"
 )
 
 // candidate is what one element of a body says, before it is known who may
@@ -18,13 +16,14 @@ type candidate struct {
 	err      error    // the detail of before or after
 }
 
-// work is what decoding one event needs. It is used again and again.
+// work is what decoding one event needs. It serves one event after the other.
 type work struct {
-	cfg    *Config
-	scan   scanner // over the body
-	inner  scanner // over a value within it
-	found  []candidate
-	object fields
+	cfg      *Config
+	unpacker unpacker
+	scan     scanner // over the text
+	inner    scanner // over a value within it, such as a geometry
+	object   fields  // of the element being read
+	found    []candidate
 }
 
 // keepCandidates is how many candidates a work keeps room for between events,
@@ -33,18 +32,18 @@ const keepCandidates = 512
 
 // forget lets go of the event.
 func (w *work) forget() {
+	w.unpacker.forget()
 	w.scan.reset(nil)
 	w.inner.reset(nil)
 	w.object = fields{}
+	clear(w.found)
+	w.found = w.found[:0]
 	if cap(w.found) > keepCandidates {
 		w.found = nil
 	}
-	clear(w.found[:cap(w.found)])
-	w.found = w.found[:0]
 }
 
-// next appends a candidate that knows nothing, and returns it. It is good until
-// the next call.
+// next appends a candidate that knows nothing. It is good until the next call.
 func (w *work) next() (*candidate, error) {
 	if len(w.found) >= w.cfg.MaxPositions {
 		return nil, &verdict{TooLarge, fmt.Errorf("more than %d positions in one event", w.cfg.MaxPositions)}
@@ -55,58 +54,11 @@ func (w *work) next() (*candidate, error) {
 	return &w.found[len(w.found)-1], nil
 }
 
-// read finds the candidates of a body, and returns an error if the body as a
-// whole is nothing to read.
-func (w *work) read(ev *Event, who *sender) error {
-	return w.readJSON(ev.Body)
-}
-
-// readJSON reads a body that is one JSON value.
-func (w *work) readJSON(body []byte) error {
-	w.scan.reset(body)
-	var err error
-	switch w.scan.peek() {
-	case '{':
-		err = w.readObject()
-	case '[':
-		err = w.readArray(w.readObject)
-	default:
-		if _, err = w.scan.value(); err == nil {
-			err = errText("the body is neither an object nor an array")
-		}
-	}
-	if err == nil {
-		err = w.scan.end()
-	}
-	return err
-}
-
-// readArray reads an array of elements, of which objects go to readObject.
-func (w *work) readArray(readObject func() error) error {
-	if err := w.scan.skip(); err != nil {
-		return err
-	}
-	for kind := w.scan.peek(); kind != ']'; kind = w.scan.peek() {
-		if kind == '{' {
-			if err := readObject(); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := w.scan.value(); err != nil {
-			return err
-		}
-		if err := w.malformed(errElement); err != nil {
-			return err
-		}
-	}
-	return w.scan.skip()
-}
-
+// errElement is the detail of an element of a batch that is something else.
 const errElement = errText("element is no object")
 
-// malformed adds an element that cannot be read.
-func (w *work) malformed(detail error) error {
+// addMalformed adds an element that cannot be read.
+func (w *work) addMalformed(detail error) error {
 	c, err := w.next()
 	if err != nil {
 		return err
@@ -115,49 +67,52 @@ func (w *work) malformed(detail error) error {
 	return nil
 }
 
-// readObject reads the next object as one candidate.
-func (w *work) readObject() error {
-	w.object = fields{}
-	if err := w.scan.object(w.object.set); err != nil {
-		return err
+// elements says which objects may be positions.
+type elements int
+
+const (
+	anyObject elements = iota
+	onlyFeatures
+)
+
+// add adds the position of an object: a GeoJSON Feature, or else the reference
+// form or flat JSON.
+func (w *work) add(f *fields, allowed elements) error {
+	feature := isText(f.kind, "Feature")
+	if allowed == onlyFeatures && !feature {
+		return w.addMalformed(errText("element of the FeatureCollection is no Feature"))
+	}
+	if isText(f.kind, "FeatureCollection") {
+		return w.addMalformed(errText("element is a FeatureCollection within a batch"))
 	}
 	c, err := w.next()
 	if err != nil {
 		return err
 	}
-	w.interpret(c, &w.object)
-	return nil
-}
-
-// interpret reads the reference form and flat JSON.
-func (w *work) interpret(c *candidate, f *fields) {
+	var geometry []byte
+	if feature {
+		geometry = f.geometry
+		w.flatten(f)
+	}
 	if !w.carriesPositions(f.sensorType) {
 		c.before, c.err = OtherSensor, errText("the sensor type is not one of those configured")
 	}
-	id, ok := idText(f.deviceID)
-	c.position.DeviceID, c.badID = string(id), !ok
-	id, ok = idText(f.deliveryID)
-	c.position.DeliveryID = string(id)
-	c.badKey = !isNull(f.deliveryID) && f.deliveryID[0] != '"'
+	c.identify(f)
 	if c.before != "" {
-		return
+		return nil
 	}
-	if err := w.locate(&c.position, f); err != nil {
+	if feature {
+		err = w.locateFeature(&c.position, geometry)
+	} else {
+		err = locateFlat(&c.position, f)
+	}
+	if err != nil {
 		c.after, c.err = reasonOf(err), err
-		return
+		return nil
 	}
-	c.position.Time = deviceTime(f.time)
-	c.position.Speed = within(f.speed, 0, maxSpeed)
-	c.position.Heading = heading(f.heading)
-	c.position.Battery = within(f.battery, 0, 1)
-	c.position.HDOP = within(f.hdop, 0, maxHDOP)
+	c.position.measure(f)
+	return nil
 }
-
-// What lies beyond is a device's way to say that it does not know.
-const (
-	maxSpeed = 12_000 // metres per second, more than any orbit
-	maxHDOP  = 99.99  // what receivers report without a fix
-)
 
 func (w *work) carriesPositions(sensorType []byte) bool {
 	return isNull(sensorType) || slices.ContainsFunc(w.cfg.SensorTypes, func(allowed string) bool {
@@ -165,36 +120,16 @@ func (w *work) carriesPositions(sensorType []byte) bool {
 	})
 }
 
-// locate reads the coordinates of the reference form or of flat JSON.
-func (w *work) locate(p *Position, f *fields) error {
-	if len(f.position) > 0 && f.position[0] == '"' {
-		return locateReference(p, unquote(f.position))
+// identify reads the ids. A delivery id only has to be a text where it is the
+// partition key; elsewhere an integer will do, and what is neither is left out.
+func (c *candidate) identify(f *fields) {
+	id, ok := idText(f.deviceID)
+	c.position.DeviceID, c.badID = string(id), !ok
+	if isNull(f.deliveryID) {
+		return
 	}
-	lat, ok := number(f.latitude)
-	if !ok {
-		return errText("latitude is no number")
+	c.badKey = f.deliveryID[0] != '"'
+	if id, ok = idText(f.deliveryID); ok {
+		c.position.DeliveryID = string(id)
 	}
-	lon, ok := number(f.longitude)
-	if !ok {
-		return errText("longitude is no number")
-	}
-	if !isNull(f.altitude) {
-		if p.Altitude, ok = number(f.altitude); !ok {
-			return errText("altitude is no number")
-		}
-	}
-	return p.place(lon, lat)
 }
-
-// place sets the point if it is on the earth.
-func (p *Position) place(lon, lat float64) error {
-	point := orb.Point{lon, lat}
-	if !earth.Contains(point) {
-		return &verdict{OutOfRange, fmt.Errorf("latitude %v or longitude %v is out of range", lat, lon)}
-	}
-	p.Point = point
-	return nil
-}
-
-// earth is every longitude and latitude that there is, limits included.
-var earth = orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}

@@ -1,0 +1,168 @@
+package geo
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// read finds the candidates of an event's body, and returns an error if the
+// body as a whole is nothing to read. What is wrapped around a text comes off
+// in one order, each wrapping at most once: compression, base64, compression
+// again, byte order mark, the envelope of a routed message.
+func (w *work) read(ev *Event, who *sender) error {
+	c, err := contentCoding(ev.ContentEncoding)
+	if err != nil {
+		return err
+	}
+	text, err := w.unwrap(ev.Body, c)
+	if err != nil {
+		return err
+	}
+	return w.readText(text, who)
+}
+
+// unwrap takes compression, base64 and the byte order mark off a body.
+func (w *work) unwrap(body []byte, c coding) ([]byte, error) {
+	body, err := w.unpack(body, c)
+	if err != nil {
+		return nil, err
+	}
+	if decoded, ok := decodeBase64(body); ok {
+		if body, err = w.unpack(decoded, identity); err != nil {
+			return nil, err
+		}
+	}
+	if !utf8.Valid(body) {
+		return nil, errText("body is not UTF-8")
+	}
+	return bytes.TrimPrefix(body, []byte("\uFEFF")), nil
+}
+
+// unpack decompresses a body that says that it is compressed or begins so.
+func (w *work) unpack(body []byte, c coding) ([]byte, error) {
+	if c == identity && hasGzipMagic(body) {
+		c = gzipped
+	}
+	if c == identity {
+		return body, nil
+	}
+	return w.unpacker.unpack(body, c, w.cfg.MaxDecompressed)
+}
+
+// readText reads a text by its first byte. With a sender it may be an envelope;
+// what is in one may not be another.
+func (w *work) readText(text []byte, who *sender) error {
+	switch leadingByte(text) {
+	case '{':
+		return w.readObject(text, who)
+	case '[':
+		return w.readArray(text, anyObject)
+	case 0:
+		return errText("body is empty")
+	default:
+		return w.readTracker(text)
+	}
+}
+
+// blanks are what JSON takes for white space. No other Unicode space is blank.
+const blanks = " \t\r\n"
+
+// leadingByte returns the first byte of a text that is not blank, 0 if all are.
+func leadingByte(text []byte) byte {
+	for _, c := range text {
+		if strings.IndexByte(blanks, c) < 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// readObject reads a text that begins as an object: an envelope, a
+// FeatureCollection or one position, or else lines of objects.
+func (w *work) readObject(text []byte, who *sender) error {
+	f := &w.object
+	if err := w.readMembers(text, f); err != nil {
+		return w.readLines(text, err)
+	}
+	switch {
+	case who != nil && f.isEnvelope():
+		return w.readEnvelope(f, who)
+	case isText(f.kind, "FeatureCollection"):
+		if leadingByte(f.features) != '[' {
+			return errText("features of the FeatureCollection are no array")
+		}
+		return w.readArray(f.features, onlyFeatures)
+	default:
+		return w.add(f, anyObject)
+	}
+}
+
+// readMembers reads a text that is one object and nothing else.
+func (w *work) readMembers(text []byte, f *fields) error {
+	*f = fields{}
+	w.scan.reset(text)
+	if err := w.scan.object(f.set); err != nil {
+		return err
+	}
+	return w.scan.end()
+}
+
+// readLines reads newline-delimited JSON: a line that is no object is one bad
+// element. Without a single good line the text is what it looked like at
+// first, an object that does not parse, and notLines says why.
+func (w *work) readLines(text []byte, notLines error) error {
+	good := false
+	for line := range bytes.Lines(text) {
+		if line = bytes.Trim(line, blanks); len(line) == 0 {
+			continue
+		}
+		var err error = errElement
+		if line[0] == '{' {
+			err = w.readMembers(line, &w.object)
+		}
+		if err != nil {
+			err = w.addMalformed(err)
+		} else {
+			good, err = true, w.add(&w.object, anyObject)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !good {
+		return notLines
+	}
+	return nil
+}
+
+// readArray reads an array of elements. If it does not parse to its end, what
+// was found in it does not count.
+func (w *work) readArray(text []byte, allowed elements) error {
+	w.scan.reset(text)
+	if err := w.scan.skip(); err != nil {
+		return err
+	}
+	for kind := w.scan.peek(); kind != ']'; kind = w.scan.peek() {
+		if kind != '{' {
+			if _, err := w.scan.value(); err != nil {
+				return err
+			}
+			if err := w.addMalformed(errElement); err != nil {
+				return err
+			}
+			continue
+		}
+		w.object = fields{}
+		if err := w.scan.object(w.object.set); err != nil {
+			return err
+		}
+		if err := w.add(&w.object, allowed); err != nil {
+			return err
+		}
+	}
+	if err := w.scan.skip(); err != nil {
+		return err
+	}
+	return w.scan.end()
+}

@@ -1,0 +1,79 @@
+package geo
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/paulmach/orb"
+)
+
+// locateFlat reads the coordinates of the reference form, whose position is one
+// text, or of flat JSON.
+func locateFlat(p *Position, f *fields) error {
+	if len(f.position) > 0 && f.position[0] == '"' {
+		return locateReference(p, unquote(f.position))
+	}
+	lat, ok := number(f.latitude)
+	if !ok {
+		return errText("latitude is no number")
+	}
+	lon, ok := number(f.longitude)
+	if !ok {
+		return errText("longitude is no number")
+	}
+	if !isNull(f.altitude) {
+		if p.Altitude, ok = number(f.altitude); !ok {
+			return errText("altitude is no number")
+		}
+	}
+	return p.place(lon, lat)
+}
+
+// locateReference reads the position text of the reference form,
+// "latitude|longitude|altitude": exactly three numbers.
+func locateReference(p *Position, text []byte) error {
+	lat, rest, _ := bytes.Cut(text, []byte{'|'})
+	lon, alt, ok := bytes.Cut(rest, []byte{'|'})
+	if !ok {
+		return errText("position has fewer than three fields")
+	}
+	latitude, ok1 := parseText(lat)
+	longitude, ok2 := parseText(lon)
+	altitude, ok3 := parseText(alt)
+	if !ok1 || !ok2 || !ok3 {
+		return errText("position is not three numbers with | between them")
+	}
+	p.Altitude = altitude
+	return p.place(longitude, latitude)
+}
+
+// earth is every longitude and latitude that there is, limits included. Null
+// island and the antimeridian are places like any other.
+var earth = orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
+
+// place sets the point if it is on the earth.
+func (p *Position) place(lon, lat float64) error {
+	point := orb.Point{lon, lat}
+	if !earth.Contains(point) {
+		return &verdict{OutOfRange, fmt.Errorf("latitude %v or longitude %v is out of range", lat, lon)}
+	}
+	p.Point = point
+	return nil
+}
+
+// What lies beyond is a device's way to say that it does not know.
+const (
+	maxSpeed = 12_000 // metres per second, more than any orbit
+	maxHDOP  = 99.99  // what receivers report without a fix
+)
+
+// measure reads what is good to know. None of it is a reason to lose the
+// position: a value that cannot be is unknown.
+func (p *Position) measure(f *fields) {
+	p.Time = deviceTime(f.time)
+	p.Speed = within(f.speed, 0, maxSpeed)
+	degrees, _ := number(f.heading)
+	p.Heading = compass(degrees)
+	p.Battery = within(f.battery, 0, 1)
+	p.HDOP = within(f.hdop, 0, maxHDOP)
+}
