@@ -22,7 +22,7 @@ type Sink interface {
 }
 
 // DeadLetters keeps what cannot be written. Put returns nil only when all of
-// the letters are safe, and an error only when none is.
+// the letters are safe; after an error the caller puts all of them again.
 type DeadLetters interface {
 	Put(ctx context.Context, letters []sink.DeadLetter) error
 }

@@ -34,6 +34,15 @@ func (d *DeadLetter) KeepBody(body []byte) {
 	d.Body = body[:min(len(body), MaxDeadLetterBody)]
 }
 
+// line is the letter as JSON with a line break.
+func (d *DeadLetter) line() ([]byte, error) {
+	line, err := json.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("encode dead letter: %w", err)
+	}
+	return append(line, '\n'), nil
+}
+
 // FileDeadLetters appends dead letters to a file. It is safe for concurrent use.
 type FileDeadLetters struct {
 	mu   sync.Mutex // covers file and size
@@ -87,11 +96,11 @@ func wholeLines(file *os.File) (int64, error) {
 func (f *FileDeadLetters) Put(_ context.Context, letters []DeadLetter) error {
 	var lines []byte
 	for i := range letters {
-		line, err := json.Marshal(&letters[i])
+		line, err := letters[i].line()
 		if err != nil {
-			return fmt.Errorf("encode dead letter: %w", err)
+			return err
 		}
-		lines = append(append(lines, line...), '\n')
+		lines = append(lines, line...)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
