@@ -70,9 +70,11 @@ type span struct {
 // (promise 2); it is shorter than the batch only together with an error.
 func (b *batcher) settle(ctx context.Context, received time.Time, events []*azeventhubs.ReceivedEventData) (int, error) {
 	b.reset()
+	_, decoding := b.tel.Tracer.Start(ctx, "decode")
 	for i, e := range events {
 		b.decode(i, e, received)
 	}
+	decoding.End()
 	ledger := b.account.Open(len(events), b.enqueued)
 	for i := range b.items {
 		if reason := b.items[i].Reason; reason != "" && b.droppedByPolicy(reason) {
@@ -83,7 +85,9 @@ func (b *batcher) settle(ctx context.Context, received time.Time, events []*azev
 	if b.config.Mode == Latest {
 		b.keepNewest(ledger)
 	}
-	submitErr := b.write(ctx, ledger)
+	writeCtx, writing := b.tel.Tracer.Start(ctx, "write")
+	submitErr := b.write(writeCtx, ledger)
+	writing.End()
 	letters := b.letters()
 	if err := b.bury(ctx, events, letters, ledger); err != nil {
 		return b.prefix(len(events)), err

@@ -81,7 +81,7 @@ func newBatchTest(t *testing.T, change func(*Config)) *batchTest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel, err := telemetry.New("test", func() time.Time { return noon })
+	tel, err := telemetry.New(telemetry.Options{Version: "test", Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

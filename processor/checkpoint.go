@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
+	"go.opentelemetry.io/otel/trace"
 
 	"warmpath/telemetry"
 )
@@ -18,6 +19,7 @@ type checkpointer struct {
 	set      func(ctx context.Context, sequence int64, offset string) error
 	interval time.Duration
 	account  *telemetry.Account
+	tracer   trace.Tracer
 	log      *slog.Logger
 	now      func() time.Time
 
@@ -31,13 +33,15 @@ type position struct {
 	set      bool
 	sequence int64
 	offset   string
+	batch    trace.SpanContext // of the batch that settled it
 }
 
-// reached remembers that everything up to and including this event is settled.
-func (c *checkpointer) reached(sequence int64, offset string) {
+// reached remembers that everything up to and including this event is settled,
+// by the batch whose span is given.
+func (c *checkpointer) reached(sequence int64, offset string, batch trace.SpanContext) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reach = position{true, sequence, offset}
+	c.reach = position{true, sequence, offset, batch}
 }
 
 // run writes at the interval until the context ends.
@@ -61,9 +65,11 @@ func (c *checkpointer) flush(ctx context.Context) error {
 	c.mu.Lock()
 	reach, written := c.reach, c.written
 	c.mu.Unlock()
-	if !reach.set || reach == written {
+	if !reach.set || reach.sequence == written.sequence && written.set {
 		return nil
 	}
+	ctx, span := c.tracer.Start(trace.ContextWithSpanContext(ctx, reach.batch), "checkpoint")
+	defer span.End()
 	if err := c.set(ctx, reach.sequence, reach.offset); err != nil {
 		return fmt.Errorf("write checkpoint at sequence number %d: %w", reach.sequence, err)
 	}

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"warmpath/telemetry"
 )
 
@@ -14,7 +17,7 @@ func newTestCheckpointer(set func(context.Context, int64, string) error) (*check
 	ledger := telemetry.NewLedger(time.Now)
 	return &checkpointer{
 		set: set, interval: time.Millisecond, account: ledger.Partition("0"),
-		log: slog.New(slog.DiscardHandler), now: time.Now,
+		tracer: noop.NewTracerProvider().Tracer(""), log: slog.New(slog.DiscardHandler), now: time.Now,
 	}, ledger
 }
 
@@ -31,8 +34,8 @@ func TestOnlyTheNewestPositionIsCheckpointed(t *testing.T) {
 	if err := c.flush(ctx); err != nil || len(got) != 0 {
 		t.Fatalf("a checkpoint without anything settled: %v, %v", got, err)
 	}
-	c.reached(0, "offset") // the first event of a partition has the sequence number 0
-	c.reached(1, "offset")
+	c.reached(0, "offset", trace.SpanContext{}) // the first event of a partition has the sequence number 0
+	c.reached(1, "offset", trace.SpanContext{})
 	for range 3 {
 		if err := c.flush(ctx); err != nil {
 			t.Fatal(err)
@@ -56,7 +59,7 @@ func TestAFailedCheckpointIsTriedAtTheNextInterval(t *testing.T) {
 		written <- sequence
 		return nil
 	})
-	c.reached(5, "offset")
+	c.reached(5, "offset", trace.SpanContext{})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

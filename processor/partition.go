@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"warmpath/telemetry"
 )
@@ -23,6 +25,7 @@ type partition struct {
 	checkpoint *checkpointer
 	account    *telemetry.Account
 	config     Config
+	tracer     trace.Tracer
 	log        *slog.Logger
 	now        func() time.Time
 }
@@ -65,16 +68,10 @@ func (p *partition) run(stop, hard context.Context) error {
 // read is the loop: receive, settle, remember how far.
 func (p *partition) read(stop, hard context.Context) error {
 	for {
-		events, err := p.receive(stop)
+		events, began, err := p.receive(stop)
 		if len(events) > 0 {
-			settled, settleErr := p.batcher.settle(hard, p.now(), events)
-			if settled > 0 {
-				last := events[settled-1]
-				p.account.Settled(last.SequenceNumber)
-				p.checkpoint.reached(last.SequenceNumber, last.Offset)
-			}
-			if settleErr != nil {
-				return fmt.Errorf("settle %d events from sequence number %d: %w", len(events), events[0].SequenceNumber, settleErr)
+			if err := p.settle(hard, began, events); err != nil {
+				return err
 			}
 		}
 		if stop.Err() != nil {
@@ -86,13 +83,31 @@ func (p *partition) read(stop, hard context.Context) error {
 	}
 }
 
-// receive returns the next events. It waits for the first without a deadline -
+// settle brings one batch to its end and remembers how far that is.
+func (p *partition) settle(hard context.Context, began time.Time, events []*azeventhubs.ReceivedEventData) error {
+	ctx, span := startBatch(hard, p.tracer, p.id, began, events)
+	defer span.End()
+	settled, err := p.batcher.settle(ctx, p.now(), events)
+	if settled > 0 {
+		last := events[settled-1]
+		p.account.Settled(last.SequenceNumber)
+		p.checkpoint.reached(last.SequenceNumber, last.Offset, span.SpanContext())
+	}
+	if err != nil {
+		span.SetStatus(codes.Error, "unsettled positions")
+		return fmt.Errorf("settle %d events from sequence number %d: %w", len(events), events[0].SequenceNumber, err)
+	}
+	return nil
+}
+
+// receive returns the next events and when the first was there. It waits for the first without a deadline -
 // a deadline would hide an outage, for the SDK reports the deadline and not the
 // fault - and then lets the batch fill for the linger time.
-func (p *partition) receive(ctx context.Context) ([]*azeventhubs.ReceivedEventData, error) {
+func (p *partition) receive(ctx context.Context) ([]*azeventhubs.ReceivedEventData, time.Time, error) {
 	events, err := p.client.ReceiveEvents(ctx, 1, nil)
+	began := p.now()
 	if err != nil || p.config.Batch == 1 {
-		return events, err
+		return events, began, err
 	}
 	linger, cancel := context.WithTimeout(ctx, p.config.Linger)
 	defer cancel()
@@ -100,7 +115,7 @@ func (p *partition) receive(ctx context.Context) ([]*azeventhubs.ReceivedEventDa
 	if linger.Err() != nil {
 		err = nil // the linger time is over, or we are stopping
 	}
-	return append(events, more...), err
+	return append(events, more...), began, err
 }
 
 // ownershipLost tells whether another consumer took the partition.

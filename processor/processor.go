@@ -170,14 +170,14 @@ func (p *Processor) partition(client *azeventhubs.ProcessorPartitionClient) *par
 	account := p.tel.Ledger.Partition(id)
 	log := p.log.With("partition", id)
 	return &partition{
-		id: id, client: client, account: account, config: p.config, log: log, now: p.now,
+		id: id, client: client, account: account, config: p.config, tracer: p.tel.Tracer, log: log, now: p.now,
 		batcher: &batcher{
 			config: p.config, partition: id, decoder: p.decoder, sink: p.sink, dead: p.dead,
 			account: account, tel: p.tel, log: log, now: p.now,
 		},
 		checkpoint: &checkpointer{
 			set: setThrough(client), interval: p.config.CheckpointInterval,
-			account: account, log: log, now: p.now,
+			account: account, tracer: p.tel.Tracer, log: log, now: p.now,
 		},
 	}
 }

@@ -80,7 +80,7 @@ func newTestPool(t *testing.T, hard context.Context, store Upserter, change func
 	if change != nil {
 		change(&config)
 	}
-	tel, err := telemetry.New("test", time.Now)
+	tel, err := telemetry.New(telemetry.Options{Version: "test", Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"flag"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // exercise touches every instrument once.
 func exercise(t *testing.T) *Telemetry {
 	t.Helper()
-	tel, err := New("test", fixedClock(noon))
+	tel, err := New(Options{Version: "test", Now: fixedClock(noon)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func exercise(t *testing.T) *Telemetry {
 // file lists name, type and help of each.
 func TestMetricNamesAreTheContract(t *testing.T) {
 	rec := httptest.NewRecorder()
-	exercise(t).Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	exercise(t).Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	var got []string
 	for line := range strings.Lines(rec.Body.String()) {
 		if strings.HasPrefix(line, "# ") && strings.Contains(line, " warmpath_") {
@@ -91,7 +92,7 @@ func TestMetricsFollowPrometheusConventions(t *testing.T) {
 
 func TestFreshnessBucketsHoldThePromises(t *testing.T) {
 	rec := httptest.NewRecorder()
-	exercise(t).Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	exercise(t).Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, le := range []string{"0.01", "60", "300", "600"} {
 		if !strings.Contains(rec.Body.String(), `warmpath_write_freshness_seconds_bucket{le="`+le+`"}`) {
 			t.Errorf("no bucket le=%q", le)

@@ -85,7 +85,7 @@ type runCommand struct {
 
 // Run implements the command: SIGTERM or an interrupt drains, a second one forces.
 func (c *runCommand) Run() error {
-	service, err := app.New(c.Config, version, c.Logger(os.Stderr), time.Now)
+	service, err := app.New(c.Config, version, os.Getenv, c.Logger(os.Stderr), time.Now)
 	if err != nil {
 		return settingError{err}
 	}

@@ -30,12 +30,13 @@ type App struct {
 }
 
 // New checks the settings, makes the instruments and opens the listener, so
-// that a port in use is told before anything else happens.
-func New(config Config, version string, log *slog.Logger, now func() time.Time) (*App, error) {
+// that a port in use is told before anything else happens. getenv reads the
+// standard OTEL_* variables that choose exporters.
+func New(config Config, version string, getenv func(string) string, log *slog.Logger, now func() time.Time) (*App, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	tel, err := telemetry.New(version, now)
+	tel, err := newTelemetry(version, getenv, now)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +45,20 @@ func New(config Config, version string, log *slog.Logger, now func() time.Time) 
 		return nil, fmt.Errorf("--listen is %q: %w", config.Listen, err)
 	}
 	return &App{config: config, log: log, now: now, tel: tel, listen: listener}, nil
+}
+
+// newTelemetry makes the instruments with the exporters that the environment asks for.
+func newTelemetry(version string, getenv func(string) string, now func() time.Time) (*telemetry.Telemetry, error) {
+	ctx := context.Background()
+	readers, err := telemetry.Readers(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := telemetry.Spans(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return telemetry.New(telemetry.Options{Version: version, Now: now, Readers: readers, Spans: spans})
 }
 
 // Addr is the address of /healthz, /readyz and /metrics.
@@ -101,11 +116,11 @@ func (a *App) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dead, err := sink.OpenFileDeadLetters(c.DeadLetterFile)
+	stores, err := c.openStores(credential, a.now)
 	if err != nil {
-		return fmt.Errorf("--dead-letter-file is %q: %w", c.DeadLetterFile, err)
+		return err
 	}
-	defer func() { _ = dead.Close() }() // every Put has synced
+	defer stores.close()
 
 	// hard ends the settling: a grace period after ctx.
 	hard, letGo := context.WithCancel(context.WithoutCancel(ctx))
@@ -129,7 +144,7 @@ func (a *App) run(ctx context.Context) error {
 		Hub:              c.HubName,
 		ConsumerGroup:    c.ConsumerGroup,
 		CustomEndpoint:   c.HubEndpoint,
-	}, processor.NewMemoryStore(a.now), decoder, pool, dead, a.tel, a.log, a.now)
+	}, stores.checkpoints, decoder, pool, stores.dead, a.tel, a.log, a.now)
 	if err != nil {
 		return err
 	}
@@ -154,9 +169,9 @@ func stopping(ctx context.Context) func() error {
 	}
 }
 
-// credential is the process's identity, nil when both connections bring keys.
+// credential is the process's identity, nil when every connection brings a key.
 func (c *Config) credential() (azcore.TokenCredential, error) {
-	if c.HubConnectionString != "" && c.CosmosConnectionString != "" {
+	if c.HubConnectionString != "" && c.CosmosConnectionString != "" && (c.StorageConnectionString != "" || !c.needsStorage()) {
 		return nil, nil
 	}
 	credential, err := azidentity.NewDefaultAzureCredential(nil)

@@ -29,10 +29,16 @@ type Config struct {
 	TTL                 time.Duration `name:"ttl" help:"Time to live of each document in whole seconds; 0 leaves it to the container." default:"0s" group:"Documents"`
 	MissingKey          string        `help:"What happens to a position without the partition key." enum:"deadletter,drop" default:"deadletter" group:"Documents"`
 	AllowStaleDocuments bool          `help:"Run in mode latest although the key is not /deviceId and nothing expires: a drone that changes its key leaves its last document behind." group:"Documents"`
-	DeadLetterFile      string        `help:"File that dead letters are appended to, one JSON object a line." default:"deadletters.ndjson" group:"Documents"`
+
+	StorageConnectionString Secret `help:"Azure Storage connection string. Without it, --storage-endpoint and the process's identity are used." group:"Storage"`
+	StorageEndpoint         string `help:"Blob service, such as https://fleet.blob.core.windows.net/." group:"Storage"`
+	CheckpointStore         string `help:"Where checkpoints and ownership are kept: blob, or memory, which forgets them at exit and shares them with nobody." enum:"blob,memory" default:"blob" group:"Storage"`
+	CheckpointContainer     string `help:"Blob container of checkpoints and ownership; it must exist." default:"checkpoints" group:"Storage"`
+	DeadLetterStore         string `help:"Where dead letters are kept: blob or file." enum:"blob,file" default:"blob" group:"Storage"`
+	DeadLetterContainer     string `help:"Blob container of dead letters; it must exist." default:"deadletters" group:"Storage"`
+	DeadLetterFile          string `help:"File of dead letters, one JSON object a line." default:"deadletters.ndjson" group:"Storage"`
 
 	Start               string        `help:"Where a partition without a checkpoint begins." enum:"earliest,latest" default:"earliest" group:"Reading"`
-	CheckpointStore     string        `help:"Where checkpoints and ownership are kept; memory forgets them at exit." enum:"memory" default:"memory" group:"Reading"`
 	CheckpointInterval  time.Duration `help:"Time between two checkpoints of one partition." default:"10s" group:"Reading"`
 	OwnershipInterval   time.Duration `help:"Time between two rounds of sharing the partitions with other replicas." default:"2s" group:"Reading"`
 	OwnershipExpiration time.Duration `help:"A replica that does not renew its ownership for this long is taken for gone." default:"15s" group:"Reading"`
@@ -65,6 +71,10 @@ func (c *Config) Validate() error {
 		return errors.New("--cosmos-connection-string and --cosmos-endpoint are both empty, one of them is needed")
 	case c.CosmosConnectionString != "" && c.CosmosEndpoint != "":
 		return fmt.Errorf("--cosmos-endpoint is %q, but --cosmos-connection-string is given as well: one of them is needed", c.CosmosEndpoint)
+	case c.needsStorage() && c.StorageConnectionString == "" && c.StorageEndpoint == "":
+		return fmt.Errorf("--storage-connection-string and --storage-endpoint are both empty, with --checkpoint-store=%s and --dead-letter-store=%s one of them is needed", c.CheckpointStore, c.DeadLetterStore)
+	case c.StorageConnectionString != "" && c.StorageEndpoint != "":
+		return fmt.Errorf("--storage-endpoint is %q, but --storage-connection-string is given as well: one of them is needed", c.StorageEndpoint)
 	case c.RequestTimeout <= 0:
 		return fmt.Errorf("--request-timeout is %v, allowed is more than 0", c.RequestTimeout)
 	case c.Grace <= 0:
@@ -77,6 +87,11 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("settings for writing: %w", err)
 	}
 	return nil
+}
+
+// needsStorage tells whether anything is kept in blobs.
+func (c *Config) needsStorage() bool {
+	return c.CheckpointStore == "blob" || c.DeadLetterStore == "blob"
 }
 
 func (c *Config) processor() processor.Config {
