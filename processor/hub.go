@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -36,6 +37,16 @@ var retryOptions = azeventhubs.RetryOptions{
 	MaxRetries:    2,
 	RetryDelay:    250 * time.Millisecond,
 	MaxRetryDelay: 2 * time.Second,
+}
+
+// Validate tells whether a client can be made of the configuration. It opens no
+// connection.
+func (c HubConfig) Validate() error {
+	client, err := newConsumer(c)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	return client.Close(context.Background())
 }
 
 // newConsumer makes a consumer client. It opens no connection yet.

@@ -37,11 +37,9 @@ func New(config Config, hub HubConfig, store azeventhubs.CheckpointStore, decode
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
 	}
-	client, err := newConsumer(hub)
-	if err != nil {
+	if err := hub.Validate(); err != nil {
 		return nil, fmt.Errorf("processor: %w", err)
 	}
-	_ = client.Close(context.Background()) // it was made to see that it can be; nothing is open
 	return &Processor{
 		config: config, hub: hub, store: store, decoder: decoder,
 		sink: sink, dead: dead, tel: tel, log: log, now: now,

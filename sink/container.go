@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
 
 	"warmpath/telemetry"
 )
@@ -31,6 +32,17 @@ type ContainerConfig struct {
 
 	// RequestTimeout bounds one request, answer included.
 	RequestTimeout time.Duration
+}
+
+// Validate tells whether a client can be made of the configuration. It opens no
+// connection.
+func (c ContainerConfig) Validate() error {
+	client, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	client.Close()
+	return nil
 }
 
 // Definition is what the service knows of a container.
@@ -168,6 +180,22 @@ func (c *Container) UpsertDocument(ctx context.Context, d *Document) error {
 	response, err := c.client.UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.Key), d.Body, nil)
 	c.record("upsert", started, response.Response, err)
 	return err
+}
+
+// CheckContainer opens the container once, without retries, and tries whether
+// documents can be changed by deleting one that does not exist: nothing in the
+// container is touched.
+func CheckContainer(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry) (*Container, error) {
+	c, err := open(ctx, config, tel)
+	if err != nil {
+		return nil, err
+	}
+	missing := "warmpath-check-" + uuid.NewString()
+	_, err = c.client.DeleteItem(ctx, azcosmos.NewPartitionKeyString(missing), missing, nil)
+	if f := classify(err); err == nil || f.status != http.StatusNotFound {
+		return nil, fmt.Errorf("delete a document that does not exist: %w", f)
+	}
+	return c, nil
 }
 
 // record measures one request, answered or not.

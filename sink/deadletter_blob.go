@@ -139,3 +139,17 @@ func linesOf(letters []DeadLetter) ([][]byte, error) {
 	}
 	return append(blocks, block), nil
 }
+
+// Check tries whether the container can be appended to, with a blob of its own
+// that it removes again.
+func (b *BlobDeadLetters) Check(ctx context.Context) error {
+	name := "warmpath-check/" + uuid.NewString()
+	client := b.container.NewAppendBlobClient(name)
+	if _, err := client.Create(ctx, nil); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if _, err := client.Delete(ctx, nil); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	return nil
+}

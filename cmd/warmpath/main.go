@@ -24,6 +24,7 @@ var version = "dev"
 // commands is the whole command line; kong makes flags, variables and help from it.
 type commands struct {
 	Run     runCommand     `cmd:"" help:"Read positions and write them until told to stop."`
+	Check   checkCommand   `cmd:"" help:"Try every connection and permission without disturbing production."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -93,6 +94,15 @@ func (c *runCommand) Run() error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // from now on a signal has its default effect: it ends the process
 	return service.Run(ctx)
+}
+
+type checkCommand struct{ app.Config }
+
+// Run implements the command.
+func (c *checkCommand) Run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	return app.Check(ctx, c.Config, os.Stdout)
 }
 
 type versionCommand struct{}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"golang.org/x/sync/errgroup"
 
 	"warmpath/geo"
@@ -27,24 +26,37 @@ type App struct {
 	tel    *telemetry.Telemetry
 	listen net.Listener
 	ready  readiness
+
+	credential azcore.TokenCredential // nil when every connection brings a key
+	stores     *stores
 }
 
-// New checks the settings, makes the instruments and opens the listener, so
-// that a port in use is told before anything else happens. getenv reads the
-// standard OTEL_* variables that choose exporters.
+// New checks the settings and makes whatever needs no network, so that a wrong
+// setting or a port in use is told before anything else happens. getenv reads
+// the standard OTEL_* variables that choose exporters.
 func New(config Config, version string, getenv func(string) string, log *slog.Logger, now func() time.Time) (*App, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	tel, err := newTelemetry(version, getenv, now)
-	if err != nil {
+	a := &App{config: config, log: log, now: now}
+	var err error
+	if a.credential, err = config.credential(); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", config.Listen)
-	if err != nil {
+	if err = errors.Join(config.hub(a.credential).Validate(), config.container(a.credential).Validate()); err != nil {
+		return nil, err
+	}
+	if a.tel, err = newTelemetry(version, getenv, now); err != nil {
+		return nil, err
+	}
+	if a.stores, err = config.openStores(a.credential, now); err != nil {
+		return nil, err
+	}
+	if a.listen, err = net.Listen("tcp", config.Listen); err != nil {
+		a.stores.close()
 		return nil, fmt.Errorf("--listen is %q: %w", config.Listen, err)
 	}
-	return &App{config: config, log: log, now: now, tel: tel, listen: listener}, nil
+	return a, nil
 }
 
 // newTelemetry makes the instruments with the exporters that the environment asks for.
@@ -73,6 +85,7 @@ func (a *App) Ready() error { return a.ready.check() }
 // Run serves until ctx ends, then drains as the package's documentation says.
 // The error is nil when everything received is settled and checkpointed.
 func (a *App) Run(ctx context.Context) error {
+	defer a.stores.close()
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var server errgroup.Group
 	server.Go(func() error { return web.Serve(serving, a.listen, web.Health(a.ready.check, a.tel.Handler())) })
@@ -89,18 +102,7 @@ func (a *App) Run(ctx context.Context) error {
 
 func (a *App) run(ctx context.Context) error {
 	c := &a.config
-	credential, err := c.credential()
-	if err != nil {
-		return err
-	}
-	container, err := sink.Open(ctx, sink.ContainerConfig{
-		ConnectionString: c.CosmosConnectionString.Reveal(),
-		Endpoint:         c.CosmosEndpoint,
-		Credential:       credential,
-		Database:         c.CosmosDatabase,
-		Container:        c.CosmosContainer,
-		RequestTimeout:   c.RequestTimeout,
-	}, a.tel, a.log)
+	container, err := sink.Open(ctx, c.container(a.credential), a.tel, a.log)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // told to stop before there was anything to drain
@@ -116,12 +118,6 @@ func (a *App) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stores, err := c.openStores(credential, a.now)
-	if err != nil {
-		return err
-	}
-	defer stores.close()
-
 	// hard ends the settling: a grace period after ctx.
 	hard, letGo := context.WithCancel(context.WithoutCancel(ctx))
 	defer letGo()
@@ -137,14 +133,7 @@ func (a *App) run(ctx context.Context) error {
 	defer pool.Close()
 	reading := c.processor()
 	reading.KeyIsID = decoding.KeyPath == "/id"
-	reader, err := processor.New(reading, processor.HubConfig{
-		ConnectionString: c.HubConnectionString.Reveal(),
-		Namespace:        c.HubNamespace,
-		Credential:       credential,
-		Hub:              c.HubName,
-		ConsumerGroup:    c.ConsumerGroup,
-		CustomEndpoint:   c.HubEndpoint,
-	}, stores.checkpoints, decoder, pool, stores.dead, a.tel, a.log, a.now)
+	reader, err := processor.New(reading, c.hub(a.credential), a.stores.checkpoints, decoder, pool, a.stores.dead, a.tel, a.log, a.now)
 	if err != nil {
 		return err
 	}
@@ -167,30 +156,4 @@ func stopping(ctx context.Context) func() error {
 		}
 		return nil
 	}
-}
-
-// credential is the process's identity, nil when every connection brings a key.
-func (c *Config) credential() (azcore.TokenCredential, error) {
-	if c.HubConnectionString != "" && c.CosmosConnectionString != "" && (c.StorageConnectionString != "" || !c.needsStorage()) {
-		return nil, nil
-	}
-	credential, err := azidentity.NewDefaultAzureCredential(nil)
-	if err != nil {
-		return nil, fmt.Errorf("find the process's identity: %w", err)
-	}
-	return credential, nil
-}
-
-// checkContainer refuses what the documents could not live in (promise 5).
-func (c *Config) checkContainer(container *sink.Container) error {
-	if err := container.CheckKey(geo.KeyPaths()); err != nil {
-		return err
-	}
-	d := container.Definition()
-	expires := c.TTL > 0 || d.DefaultTTL != nil && *d.DefaultTTL > 0
-	if processor.Mode(c.Mode) == processor.Latest && d.KeyPaths[0] == "/deliveryId" && !expires && !c.AllowStaleDocuments {
-		return fmt.Errorf("container %s/%s is partitioned by %s and nothing in it expires: a drone that changes its key leaves its last document behind; set --ttl (24h is usual), a default time to live of the container, or --allow-stale-documents",
-			c.CosmosDatabase, c.CosmosContainer, d.KeyPaths[0])
-	}
-	return nil
 }
