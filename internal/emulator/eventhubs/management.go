@@ -1,0 +1,61 @@
+package eventhubs
+
+import (
+	"warmpath/internal/emulator/amqp"
+)
+
+// Kinds of entities that $management describes.
+const (
+	typeHub       = "com.microsoft:eventhub"
+	typePartition = "com.microsoft:partition"
+)
+
+// manage answers a request to $management: READ of a hub or a partition.
+func (p *peer) manage(req *request) response {
+	if operation := req.arguments.String("operation"); operation != "READ" {
+		return response{status: 400, description: "unknown operation '" + operation + "'"}
+	}
+	name := req.arguments.String("name")
+	h := p.server.hub(name)
+	if h == nil {
+		return response{status: 404, description: notFound(name).Description}
+	}
+	switch kind := req.arguments.String("type"); kind {
+	case typeHub:
+		return response{status: 200, description: "OK", value: h.describe()}
+	case typePartition:
+		id := req.arguments.String("partition")
+		part := h.partition(id)
+		if part == nil {
+			return response{status: 404, description: noPartition(h, id).Description}
+		}
+		return response{status: 200, description: "OK", value: part.describe()}
+	default:
+		return response{status: 400, description: "unknown type '" + kind + "'"}
+	}
+}
+
+func (h *hub) describe() amqp.Map {
+	return amqp.Map{
+		{Key: "name", Value: h.name},
+		{Key: "type", Value: typeHub},
+		{Key: "created_at", Value: h.created},
+		{Key: "partition_count", Value: int32(len(h.partitions))},
+		{Key: "partition_ids", Value: h.ids()},
+		{Key: "georeplication_factor", Value: int32(1)},
+	}
+}
+
+func (p *partition) describe() amqp.Map {
+	info := p.info()
+	return amqp.Map{
+		{Key: "name", Value: p.hub.name},
+		{Key: "type", Value: typePartition},
+		{Key: "partition", Value: p.id},
+		{Key: "begin_sequence_number", Value: info.BeginSequence},
+		{Key: "last_enqueued_sequence_number", Value: info.LastSequence},
+		{Key: "last_enqueued_offset", Value: info.LastOffset},
+		{Key: "last_enqueued_time_utc", Value: info.LastEnqueuedTime},
+		{Key: "is_partition_empty", Value: info.Empty},
+	}
+}
