@@ -31,8 +31,8 @@ const (
 )
 
 const (
-	claimsAtOnce = 8 // ownership writes at the same time
-	casAttempts  = 5 // tries of one conditional checkpoint
+	claimsAtOnce = 8  // ownership writes at the same time
+	casAttempts  = 20 // tries of one conditional checkpoint; each that fails means that another process got on
 )
 
 // BlobStore keeps ownership and checkpoints in an Azure Storage container that
