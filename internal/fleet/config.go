@@ -146,6 +146,13 @@ func (r *refusals) within(field string, value, low, high float64, unit string) {
 	}
 }
 
+// lasting refuses a duration that is not from low to high.
+func (r *refusals) lasting(field string, value, low, high time.Duration) {
+	if value < low || value > high {
+		r.refuse(field, value, fmt.Sprintf("%v to %v", low, high))
+	}
+}
+
 func (r *refusals) err() error { return errors.Join(*r...) }
 
 // number writes a number as people do: no exponent, no digits that say nothing.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -86,7 +87,7 @@ func (s *sample) appendFlat(dst []byte) []byte {
 	dst = append(dst, `,"speed":`...)
 	dst = appendRounded(dst, s.state.speed)
 	dst = append(dst, `,"heading":`...)
-	dst = appendRounded(dst, s.state.heading)
+	dst = appendRounded(dst, math.Mod(round(s.state.heading, 10), 360))
 	dst = append(dst, `,"battery":`...)
 	return strconv.AppendFloat(dst, s.state.battery, 'f', 3, 64)
 }

@@ -19,9 +19,6 @@ func (v vector) length() float64        { return math.Hypot(v.east, v.north) }
 // heading is the direction of a way in degrees clockwise from north, from 0 up
 // to but not including 360.
 func (v vector) heading() float64 {
-	degrees := math.Atan2(v.east, v.north) * 180 / math.Pi
-	if degrees < 0 {
-		degrees += 360
-	}
-	return degrees
+	// Twice round: a tiny angle below zero and 360 add up to 360 exactly.
+	return math.Mod(math.Atan2(v.east, v.north)*180/math.Pi+360, 360)
 }
