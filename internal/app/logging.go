@@ -9,7 +9,7 @@ import (
 // Logging is how the process writes its log. Each command embeds it.
 type Logging struct {
 	LogFormat string `help:"auto is text on a terminal and JSON elsewhere." enum:"auto,text,json" default:"auto" group:"Running"`
-	LogLevel  string `help:"Least level that is logged. Bodies of events appear at debug only." enum:"debug,info,warn,error" default:"info" group:"Running"`
+	LogLevel  string `help:"Least level that is logged. Bodies of events appear at debug only." enum:"debug,info,warn,error" default:"${log_level}" group:"Running"`
 }
 
 // Logger makes the process's logger.
