@@ -23,6 +23,7 @@ type partition struct {
 	client     *azeventhubs.ProcessorPartitionClient
 	batcher    *batcher
 	checkpoint *checkpointer
+	watch      sequenceWatch
 	account    *telemetry.Account
 	config     Config
 	tracer     trace.Tracer
@@ -87,6 +88,12 @@ func (p *partition) read(stop, hard context.Context) error {
 func (p *partition) settle(hard context.Context, began time.Time, events []*azeventhubs.ReceivedEventData) error {
 	ctx, span := startBatch(hard, p.tracer, p.id, began, events)
 	defer span.End()
+	missing, duplicates := p.watch.see(events)
+	if missing > 0 {
+		p.log.Error("the hub left out events", "missing", missing, "before_or_at", events[len(events)-1].SequenceNumber)
+	}
+	p.account.Missing(missing)
+	p.account.Duplicates(duplicates)
 	settled, err := p.batcher.settle(ctx, p.now(), events)
 	if settled > 0 {
 		last := events[settled-1]

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
 
 	"warmpath/geo"
@@ -71,9 +72,24 @@ func (p *Processor) Run(stop, hard context.Context) error {
 		if p.now().Sub(started) > time.Minute {
 			waits.Reset()
 		}
+		p.tel.Restarted(restartReason(err))
 		wait := waits.NextBackOff()
 		p.log.Warn("the hub's processor ended, it is built again", "error", err, "retry_in", wait)
 		_ = sleep(stop, wait) // its end shows at the top of the loop
+	}
+}
+
+// restartReason puts the causes of a restart into a few classes.
+func restartReason(err error) string {
+	var hubErr *azeventhubs.Error
+	var storeErr *azcore.ResponseError
+	switch {
+	case errors.As(err, &storeErr):
+		return "store"
+	case errors.As(err, &hubErr):
+		return string(hubErr.Code)
+	default:
+		return "other"
 	}
 }
 

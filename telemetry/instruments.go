@@ -45,6 +45,7 @@ type Instruments struct {
 	pause        metric.Float64Counter
 	duration     metric.Float64Histogram
 	clockSkew    metric.Float64Gauge
+	restarts     metric.Int64Counter
 
 	throttledTotal atomic.Int64
 }
@@ -116,6 +117,8 @@ func newInstruments(meter metric.Meter, ledger *Ledger) (*Instruments, error) {
 		duration: m.histogram("warmpath.cosmos.operation.duration", "s",
 			"Duration of requests to Cosmos DB, by operation.", durationBounds),
 		clockSkew: skew,
+		restarts: m.counter("warmpath.supervisor.restarts", "{restart}",
+			"Times that the hub's client was built again, by reason."),
 	}
 	if err := observe(m, ledger); err != nil {
 		return nil, err
@@ -139,6 +142,8 @@ func observe(m *maker, ledger *Ledger) error {
 		freshness    = m.observedSeconds("warmpath.partition.freshness", "Receive freshness of the event seen last.")
 		owned        = m.observedGauge("warmpath.partition.owned", "{partition}", "1 while this process owns the partition.")
 		clamped      = m.observedCounter("warmpath.partition.clamped", "{event}", "Events whose enqueued time was more than a minute ahead of this clock.")
+		missing      = m.observedCounter("warmpath.partition.missing_events", "{event}", "Sequence numbers that the hub never handed over.")
+		duplicates   = m.observedCounter("warmpath.partition.duplicates", "{event}", "Events received again in this process, as after a change of owner.")
 		checkpoint   = m.observedGauge("warmpath.checkpoint.sequence", "{sequence_number}", "Sequence number of the last checkpoint written.")
 		age          = m.observedSeconds("warmpath.checkpoint.age", "Time since the last checkpoint was written.")
 	)
@@ -154,6 +159,8 @@ func observe(m *maker, ledger *Ledger) error {
 			o.ObserveInt64(superseded, r.Superseded, at)
 			o.ObserveInt64(inFlight, r.InFlight, at)
 			o.ObserveInt64(clamped, r.Clamped, at)
+			o.ObserveInt64(missing, r.Missing, at)
+			o.ObserveInt64(duplicates, r.Duplicates, at)
 			o.ObserveInt64(owned, oneIf(r.Owned), at)
 			o.ObserveFloat64(watermark, r.WatermarkAge.Seconds(), at)
 			o.ObserveFloat64(freshness, r.Freshness.Seconds(), at)
@@ -172,7 +179,7 @@ func observe(m *maker, ledger *Ledger) error {
 			}
 		}
 		return nil
-	}, events, received, written, superseded, dropped, deadLettered, inFlight, lag, watermark, freshness, owned, clamped, checkpoint, age)
+	}, events, received, written, superseded, dropped, deadLettered, inFlight, lag, watermark, freshness, owned, clamped, missing, duplicates, checkpoint, age)
 	if err != nil {
 		return fmt.Errorf("register the ledger's instruments: %w", err)
 	}
@@ -220,6 +227,11 @@ func (in *Instruments) ThrottledTotal() int64 { return in.throttledTotal.Load() 
 // Paused records time spent waiting because a physical range asked for it.
 func (in *Instruments) Paused(physicalRange string, d time.Duration) {
 	in.pause.Add(context.Background(), d.Seconds(), metric.WithAttributes(attribute.String(attrRange, physicalRange)))
+}
+
+// Restarted records that the hub's client had to be built again.
+func (in *Instruments) Restarted(reason string) {
+	in.restarts.Add(context.Background(), 1, metric.WithAttributes(attribute.String(attrReason, reason)))
 }
 
 // ClockSkew records how far the hub's clock is ahead of ours, 0 if it is not.

@@ -73,6 +73,8 @@ type Account struct {
 	deadLettered map[string]int64
 	open         map[*Batch]struct{}
 
+	missing        int64
+	duplicates     int64
 	owned          bool
 	clamped        int64
 	freshness      time.Duration
@@ -191,6 +193,21 @@ func (a *Account) Clamped() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clamped++
+}
+
+// Missing counts sequence numbers that the hub never handed over. They were not
+// received and are no part of the balance.
+func (a *Account) Missing(events int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.missing += events
+}
+
+// Duplicates counts events that were received before, in this process.
+func (a *Account) Duplicates(events int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.duplicates += events
 }
 
 // Settled records the sequence number up to which everything is settled.

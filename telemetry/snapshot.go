@@ -24,6 +24,8 @@ type Row struct {
 	DeadLettered map[string]int64 // by reason
 	InFlight     int64            // counted from open batches
 
+	Missing       int64 // events that the hub never handed over
+	Duplicates    int64 // events received again
 	Owned         bool
 	Clamped       int64         // events whose enqueued time was ahead of our clock
 	Freshness     time.Duration // receive freshness of the event seen last
@@ -46,6 +48,8 @@ func (a *Account) row(at time.Time) Row {
 		Superseded:   a.superseded,
 		Dropped:      maps.Clone(a.dropped),
 		DeadLettered: maps.Clone(a.deadLettered),
+		Missing:      a.missing,
+		Duplicates:   a.duplicates,
 		Owned:        a.owned,
 		Clamped:      a.clamped,
 		Freshness:    a.freshness,
@@ -84,6 +88,8 @@ func (s Snapshot) Total() Row {
 		t.Superseded += r.Superseded
 		t.InFlight += r.InFlight
 		t.Clamped += r.Clamped
+		t.Missing += r.Missing
+		t.Duplicates += r.Duplicates
 		for reason, n := range r.Dropped {
 			t.Dropped[reason] += n
 		}

@@ -44,6 +44,7 @@ func exercise(t *testing.T) *Telemetry {
 	tel.Throttled("2")
 	tel.Paused("2", 30*time.Millisecond)
 	tel.ClockSkew(-time.Second)
+	tel.Restarted("store")
 	if err := tel.ObserveLanes(2, func(i int) int { return i }); err != nil {
 		t.Fatal(err)
 	}
