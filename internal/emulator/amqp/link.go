@@ -97,12 +97,6 @@ func (l *Link) sendDetach(reason *Error) {
 	l.session.conn.control(l.session.channel, p.appendTo)
 }
 
-func (l *Link) notify() {
-	if l.out != nil {
-		l.out.Notify()
-	}
-}
-
 // accept answers the attach and reports whether the link is up.
 func (l *Link) accept(answer Answer) error {
 	if l.state != linkPending || l.session.state != sessionOpen || l.session.conn.dead {

@@ -49,23 +49,30 @@ func (o *Outgoing) Offer(messages ...[]byte) (taken int) {
 	if o.state != linkAttached || o.session.state != sessionOpen || c.closing || c.dead {
 		return 0
 	}
-	before := len(c.out)
-	for len(o.rest) > 0 && o.mayTransfer() {
-		o.rest = o.transfer(o.restID, o.rest)
+	for len(o.rest) == 0 && taken < len(messages) && o.credit > 0 && o.mayTransfer() {
+		o.send(messages[taken])
+		taken++
 	}
-	if len(o.rest) == 0 {
-		for taken < len(messages) && o.credit > 0 && o.mayTransfer() {
-			o.send(messages[taken])
-			taken++
-		}
-	}
-	if o.credit == 0 && o.drain {
+	if o.credit == 0 && o.drain && len(o.rest) == 0 {
 		o.giveBack()
 	}
-	if len(c.out) > before {
+	if taken > 0 {
 		c.kick()
 	}
 	return taken
+}
+
+// resume continues a message that was stopped, and wakes the handler: the window
+// or the writer has room again. The caller holds mu.
+func (o *Outgoing) resume() {
+	if o.state != linkAttached || o.session.state != sessionOpen || o.session.conn.closing {
+		return
+	}
+	for len(o.rest) > 0 && o.mayTransfer() {
+		o.rest = o.transfer(o.restID, o.rest)
+		o.session.conn.kick()
+	}
+	o.Notify()
 }
 
 // Drained says that there is nothing to offer now. If the peer asked for it, its
@@ -94,7 +101,7 @@ func (o *Outgoing) onFlow(p flow) {
 		o.credit = remaining(p.linkCredit, o.deliveryCount-count)
 	}
 	o.drain = p.drain
-	if o.drain && o.credit == 0 {
+	if o.drain && o.credit == 0 && len(o.rest) == 0 {
 		o.giveBack()
 	}
 	o.Notify()

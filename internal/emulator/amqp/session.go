@@ -140,7 +140,9 @@ func (c *Conn) onFlow(channel uint16, p flow) error {
 	s.peerWindow = remaining(p.incomingWindow, s.nextOutgoingID-next)
 	if s.peerWindow > before {
 		for _, l := range s.links {
-			l.notify()
+			if l.out != nil {
+				l.out.resume()
+			}
 		}
 	}
 	if !p.handleSet {

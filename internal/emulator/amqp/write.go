@@ -58,10 +58,10 @@ func (c *Conn) write() {
 			starved := c.starved
 			c.starved = nil
 			last := c.closing || c.dead
-			c.mu.Unlock()
 			for _, o := range starved {
-				o.Notify()
+				o.resume()
 			}
+			c.mu.Unlock()
 			if len(out) > 0 {
 				if err := c.send(out, last); err != nil {
 					c.nc.Close() // the reader sees it and cleans up

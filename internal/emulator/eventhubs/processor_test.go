@@ -176,10 +176,6 @@ func TestProcessorsShareAndSteal(t *testing.T) {
 	})
 	cancel()
 	running.Wait()
-	owners := map[string]int{}
-	for _, o := range checkpoints.owners {
-		owners[o.OwnerID]++
-	}
 	for id, c := range checkpoints.checkpoints {
 		if *c.SequenceNumber != second-1 {
 			t.Errorf("partition %s: checkpoint at %d, want %d", id, *c.SequenceNumber, second-1)
