@@ -47,6 +47,7 @@ func run(args []string) int {
 		kong.Name("warmpath"),
 		kong.Description("Drone positions from IoT Hub or Event Hubs into Cosmos DB, as GeoJSON.\n\nEvery flag can be given as an environment variable: --max-age is WARMPATH_MAX_AGE."),
 		kong.DefaultEnvars(app.EnvironmentPrefix),
+		kong.Vars{"log_level": "info"},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Exit(func(code int) { exited = code }),
 		kong.UsageOnError(),
