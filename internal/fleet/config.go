@@ -141,9 +141,10 @@ func (r *refusals) refuse(field string, value any, allowed string) {
 
 // within refuses a value that is not from low to high. NaN is in no range.
 func (r *refusals) within(field string, value, low, high float64, unit string) {
-	if !(value >= low && value <= high) {
-		r.refuse(field, number(value), number(low)+" to "+number(high)+unit)
+	if value >= low && value <= high {
+		return
 	}
+	r.refuse(field, number(value), number(low)+" to "+number(high)+unit)
 }
 
 // lasting refuses a duration that is not from low to high.

@@ -86,7 +86,7 @@ func TestEventsDependOnSeedAndNumberAlone(t *testing.T) {
 
 func TestSharesAreThoseConfigured(t *testing.T) {
 	f := newFleet(t, func(c *Config) { c.OutOfRangePercent = 0.5 })
-	const n = 100_000
+	const n = 40_000
 	got := map[Verdict]int{}
 	for _, e := range f.Burst(n) {
 		got[e.Positions[0].Verdict]++

@@ -30,7 +30,7 @@ func TestFlightsArePlausible(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.Longitude, cfg.Latitude, cfg.Radius = place.longitude, place.latitude, place.radius
 			c := newCity(&cfg)
-			for drone := range 6 {
+			for drone := range 3 {
 				checkFlight(t, &cfg, c, newFlight(&cfg, c, drone))
 			}
 		})

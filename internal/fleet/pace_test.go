@@ -130,7 +130,7 @@ func TestLaneEndsWithTheFirstError(t *testing.T) {
 		calls++
 		return broken
 	}}
-	if err := l.run(t.Context()); err != broken || calls != 1 {
+	if err := l.run(t.Context()); !errors.Is(err, broken) || calls != 1 {
 		t.Errorf("got %v after %d calls", err, calls)
 	}
 }

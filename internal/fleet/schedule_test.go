@@ -38,6 +38,15 @@ func TestPhasesOfTheGreatestFleetAreEven(t *testing.T) {
 	}
 }
 
+func TestPhasesAreEvenWhereTheyDoNotDivide(t *testing.T) {
+	s := schedule{drones: 1_000_000, interval: 1_500_000, samples: 1} // a nanosecond and a half apart
+	for drone, want := range map[int]time.Duration{1: 1, 2: 3, 3: 4, 500_000: 750_000, 999_999: 1_499_998} {
+		if got := s.due(drone, 0); got != want {
+			t.Errorf("drone %d is due %d ns, want %d", drone, got, want)
+		}
+	}
+}
+
 func TestSpanEndsWithTheLastEvent(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Drones = 3

@@ -264,7 +264,13 @@ func TestRunSendsBySchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(start)
-	h.check(t)
+	for _, got := range h.check(t) {
+		drone, n, _ := strings.Cut(strings.TrimPrefix(*got.MessageID, cfg.DevicePrefix), ":")
+		i, _ := strconv.Atoi(drone)
+		number, _ := strconv.Atoi(n)
+		want := f.Drone(i).Event(number)
+		checkAnnotations(t, got, &want)
+	}
 	stats := s.Stats()
 	if most := int(took/(2*time.Millisecond)) + 1; stats.Sent.Events > most || stats.Sent.Events < 300 {
 		t.Errorf("sent %d events in %v, one is due every 2ms", stats.Sent.Events, took)
@@ -348,6 +354,33 @@ func TestUnacknowledgedEventsAreSentAgain(t *testing.T) {
 	}
 }
 
+// failingFirst is a producer whose first send does not arrive.
+type failingFirst struct {
+	*azeventhubs.ProducerClient
+	sends atomic.Int64
+}
+
+func (f *failingFirst) SendEventDataBatch(ctx context.Context, batch *azeventhubs.EventDataBatch, o *azeventhubs.SendEventDataBatchOptions) error {
+	if f.sends.Add(1) == 1 {
+		return errLost
+	}
+	return f.ProducerClient.SendEventDataBatch(ctx, batch, o)
+}
+
+func TestOnlyEventsOfAFailedBatchMayHaveCopies(t *testing.T) {
+	h := newHub(t)
+	events := newFleet(t, func(c *Config) { c.Drones = 1 }).Burst(30)
+	s := h.sender(t, &failingFirst{ProducerClient: h.producer}, func(c *SenderConfig) { c.BatchEvents = 10 })
+	if err := s.SendAll(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	h.check(t)
+	totals := h.census.Totals()
+	if totals.Acknowledged.Events != 30 || totals.Repeated.Events != 10 {
+		t.Errorf("got %+v, want the first 10 of 30 repeated", totals)
+	}
+}
+
 // deaf is a producer that is never answered.
 type deaf struct{ *azeventhubs.ProducerClient }
 
@@ -411,21 +444,22 @@ func (c cancelling) SendEventDataBatch(ctx context.Context, batch *azeventhubs.E
 
 func TestHopelessErrorsEndTheSending(t *testing.T) {
 	h := newHub(t, eventhubs.WithMaxMessageSize(2048))
-	events := newFleet(t, func(c *Config) { c.PositionsPerEvent = 20 }).Burst(1)
-	for name, test := range map[string]struct {
+	small := newFleet(t, nil).Burst(1)
+	large := newFleet(t, func(c *Config) { c.PositionsPerEvent = 20 }).Burst(1)
+	for _, test := range []struct {
+		name     string
 		producer Producer
+		events   []Event
 		want     error
 	}{
-		"too large":     {h.producer, azeventhubs.ErrEventDataTooLarge},
-		"not permitted": {forbidden{h.producer}, errForbidden},
+		{"too large", h.producer, large, azeventhubs.ErrEventDataTooLarge},
+		{"not permitted", forbidden{h.producer}, small, errForbidden},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			s := h.sender(t, test.producer, nil)
-			small := events
-			if test.want != azeventhubs.ErrEventDataTooLarge {
-				small = newFleet(t, nil).Burst(1)
-			}
-			err := s.SendAll(t.Context(), small)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			err := s.SendAll(ctx, test.events)
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), "send of drone-0000:0") {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
