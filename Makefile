@@ -42,6 +42,10 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 local: ## run emulators, fleet and service in one process for 30 seconds
 	go run ./cmd/local --for 30s
 
+.PHONY: bench
+bench: ## measure the service at a rate (RATE=2500 events a second)
+	go run ./bench/mainjob --rate $(or $(RATE),2500)
+
 .PHONY: tidy-check
 tidy-check: ## fail if go.mod or go.sum are not tidy
 	go mod tidy -diff

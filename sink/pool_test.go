@@ -73,7 +73,7 @@ func (s *scripted) count() int {
 }
 
 // newTestPool starts a pool with short waits over the store.
-func newTestPool(t *testing.T, hard context.Context, store Upserter, change func(*PoolConfig)) *Pool {
+func newTestPool(hard context.Context, t *testing.T, store Upserter, change func(*PoolConfig)) *Pool {
 	t.Helper()
 	config := DefaultPoolConfig()
 	config.Lanes, config.RetryFirst, config.RetryMost = 8, time.Millisecond, 4*time.Millisecond
@@ -142,7 +142,7 @@ func TestWhatEachAnswerMeans(t *testing.T) {
 				t.Errorf("kind %d, want %d", got, test.want)
 			}
 			store := &scripted{answers: map[string][]error{"a": {test.err}}}
-			p := newTestPool(t, context.Background(), store, nil)
+			p := newTestPool(context.Background(), t, store, nil)
 			defer p.Close()
 			if got := write(t, p, document("a", 1))[0]; got.Outcome != test.outcome {
 				t.Errorf("outcome %v (%v), want %v", got.Outcome, got.Err, test.outcome)
@@ -153,7 +153,7 @@ func TestWhatEachAnswerMeans(t *testing.T) {
 
 func TestThrottledWaitsAsTold(t *testing.T) {
 	store := &scripted{answers: map[string][]error{"a": {answer(429, 3200, "x-ms-retry-after-ms", "60")}}}
-	p := newTestPool(t, context.Background(), store, nil)
+	p := newTestPool(context.Background(), t, store, nil)
 	defer p.Close()
 	started := time.Now()
 	write(t, p, document("a", 1))
@@ -166,7 +166,7 @@ func TestThrottledWaitsAsTold(t *testing.T) {
 // submission, one at a time, whatever is retried.
 func TestOneDocumentIsWrittenInOrder(t *testing.T) {
 	store := &scripted{slow: 200 * time.Microsecond, answers: map[string][]error{"a": {answer(503, 0), answer(449, 0)}}}
-	p := newTestPool(t, context.Background(), store, nil)
+	p := newTestPool(context.Background(), t, store, nil)
 	var documents []Document
 	for n := range int64(20) {
 		documents = append(documents, document("a", n), document("b", n))
@@ -188,7 +188,7 @@ func TestOneDocumentIsWrittenInOrder(t *testing.T) {
 
 func TestAnOlderVersionIsSuperseded(t *testing.T) {
 	store := &scripted{}
-	p := newTestPool(t, context.Background(), store, nil)
+	p := newTestPool(context.Background(), t, store, nil)
 	defer p.Close()
 	newer := document("a", 7)
 	older, same := newer, newer
@@ -201,7 +201,7 @@ func TestAnOlderVersionIsSuperseded(t *testing.T) {
 }
 
 func TestHistoryWritesOlderVersionsToo(t *testing.T) {
-	p := newTestPool(t, context.Background(), &scripted{}, func(c *PoolConfig) { c.NewestWins = false })
+	p := newTestPool(context.Background(), t, &scripted{}, func(c *PoolConfig) { c.NewestWins = false })
 	defer p.Close()
 	for _, sequence := range []int64{7, 6} {
 		if got := write(t, p, document("a", sequence))[0].Outcome; got != Written {
@@ -214,7 +214,7 @@ func TestHistoryWritesOlderVersionsToo(t *testing.T) {
 // first nor a retry.
 func TestNoRequestForAStalePosition(t *testing.T) {
 	store := &scripted{answers: map[string][]error{"ageing": {answer(429, 3200, "x-ms-retry-after-ms", "5000")}}}
-	p := newTestPool(t, context.Background(), store, func(c *PoolConfig) { c.MaxAge = time.Minute })
+	p := newTestPool(context.Background(), t, store, func(c *PoolConfig) { c.MaxAge = time.Minute })
 	defer p.Close()
 	old := document("old", 1)
 	old.Order.Enqueued = time.Now().Add(-61 * time.Second).UnixMilli()
@@ -256,7 +256,7 @@ func TestAStoreAtFaultHoldsAndRecovers(t *testing.T) {
 	for range 20 {
 		refusals = append(refusals, answer(403, 5300))
 	}
-	p := newTestPool(t, context.Background(), &scripted{answers: map[string][]error{"a": refusals}}, nil)
+	p := newTestPool(context.Background(), t, &scripted{answers: map[string][]error{"a": refusals}}, nil)
 	defer p.Close()
 	done := make(chan Result, 1)
 	d := document("a", 1)
@@ -288,7 +288,7 @@ func TestAChangedKeyPathStopsWriting(t *testing.T) {
 	hard, letGo := context.WithCancel(context.Background())
 	defer letGo()
 	store := &scripted{changed: true, answers: map[string][]error{"a": {answer(400, 1001)}}}
-	p := newTestPool(t, hard, store, nil)
+	p := newTestPool(hard, t, store, nil)
 	defer p.Close()
 	done := make(chan Result, 2)
 	for _, id := range []string{"a", "b"} {
@@ -318,7 +318,7 @@ func TestAChangedKeyPathStopsWriting(t *testing.T) {
 }
 
 func TestAKeyMismatchOfOneDocumentRejectsIt(t *testing.T) {
-	p := newTestPool(t, context.Background(), &scripted{answers: map[string][]error{"a": {answer(400, 1001), answer(400, 1001)}}}, nil)
+	p := newTestPool(context.Background(), t, &scripted{answers: map[string][]error{"a": {answer(400, 1001), answer(400, 1001)}}}, nil)
 	defer p.Close()
 	if got := write(t, p, document("a", 1))[0].Outcome; got != Rejected {
 		t.Errorf("outcome %v, want rejected", got)
@@ -331,7 +331,7 @@ func TestAKeyMismatchOfOneDocumentRejectsIt(t *testing.T) {
 // Promise 7: a full lane blocks the submitter; nothing grows.
 func TestSubmitBlocksOnAFullLane(t *testing.T) {
 	hard, letGo := context.WithCancel(context.Background())
-	p := newTestPool(t, hard, &scripted{slow: 50 * time.Millisecond}, func(c *PoolConfig) { c.Lanes, c.Queue, c.Remember = 1, 2, 10 })
+	p := newTestPool(hard, t, &scripted{slow: 50 * time.Millisecond}, func(c *PoolConfig) { c.Lanes, c.Queue, c.Remember = 1, 2, 10 })
 	defer p.Close()
 	defer letGo()
 	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -359,7 +359,7 @@ func TestStoppingReportsEveryDocumentOnce(t *testing.T) {
 	for i := range refuse {
 		refuse[i] = answer(503, 0)
 	}
-	p := newTestPool(t, hard, &scripted{answers: map[string][]error{"a": refuse}}, nil)
+	p := newTestPool(hard, t, &scripted{answers: map[string][]error{"a": refuse}}, nil)
 	var reports [6]int
 	for i := range reports {
 		d := document("a", int64(i))

@@ -98,8 +98,8 @@ func TestUnknownVariablesAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := UnknownVariables(parser.Model, []string{"WARMPATH_MAXAGE=1m", "WARMPATH_MAX_AGE=1m", "WARMPATH_HUB_CONECTION_STRING=secret", "PATH=/bin", "WARMPATHS_X=1"})
-	if want := []string{"WARMPATH_HUB_CONECTION_STRING", "WARMPATH_MAXAGE"}; !slices.Equal(got, want) {
+	got := UnknownVariables(parser.Model, []string{"WARMPATH_MAXAGE=1m", "WARMPATH_MAX_AGE=1m", "WARMPATH_HUB_STRING=secret", "PATH=/bin", "WARMPATHS_X=1"})
+	if want := []string{"WARMPATH_HUB_STRING", "WARMPATH_MAXAGE"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
