@@ -47,7 +47,7 @@ func DefaultConfig() Config {
 		IdleTimeout:      240 * time.Second,
 		HandshakeTimeout: 30 * time.Second,
 		WriteTimeout:     30 * time.Second,
-		SASL:             []Mechanism{Anonymous()},
+		SASL:             []Mechanism{Anonymous("ANONYMOUS")},
 		Logger:           slog.New(slog.DiscardHandler),
 	}
 }

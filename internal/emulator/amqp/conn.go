@@ -25,6 +25,7 @@ type Conn struct {
 	handler Handler
 
 	// Set before the first handler runs, constant thereafter.
+	user     string
 	peer     Open
 	maxFrame int           // of frames sent
 	beat     time.Duration // something is sent at least this often
@@ -56,6 +57,9 @@ func newConn(s *Server, nc net.Conn) *Conn {
 
 // Peer returns what the peer said in its open frame.
 func (c *Conn) Peer() Open { return c.peer }
+
+// User returns who the peer has authenticated as, or "" for nobody known.
+func (c *Conn) User() string { return c.user }
 
 // RemoteAddr is the peer's network address.
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }

@@ -168,13 +168,11 @@ func TestSessionErrors(t *testing.T) {
 
 // What breaks the protocol of a link detaches it and nothing else.
 func TestLinkErrors(t *testing.T) {
-	big := bytes.Repeat([]byte("x"), 1001)
 	for _, test := range []struct {
 		name string
 		send func(*rawPeer)
 		want Symbol
 	}{
-		{"message too large", func(p *rawPeer) { p.send(frameAMQP, 0, transferWith(0, 1, big)) }, MessageSizeExceeded},
 		{"no delivery id", func(p *rawPeer) {
 			p.send(frameAMQP, 0, func(b []byte) []byte { w := openComposite(b, codeTransfer); w.uint(0); return w.close() })
 		}, NotAllowed},
@@ -293,6 +291,26 @@ func TestDeliveriesAreJoinedAndSettled(t *testing.T) {
 	fields, _ = p.expect(codeFlow)
 	if fields[5] != uint32(3) || fields[6] != uint32(4) {
 		t.Errorf("flow has delivery count %v and credit %v, want 3 and 4", fields[5], fields[6])
+	}
+}
+
+func TestLargeMessageIsRejected(t *testing.T) {
+	got := make(chan *Delivery, 10)
+	_, address := startServer(t, DefaultConfig(), sink(got))
+	p := dialRaw(t, address)
+	p.begin()
+	p.say("attach sender")
+	p.expect(codeAttach)
+	p.expect(codeFlow)
+	p.send(frameAMQP, 0, transferWith(0, 1, bytes.Repeat([]byte("x"), 1001)))
+	fields, _ := p.expect(codeDisposition)
+	state := fields[4].(Described)
+	if state.Descriptor != uint64(codeRejected) || condition(state.Value.(List)) != MessageSizeExceeded {
+		t.Errorf("disposition is %v", fields)
+	}
+	p.send(frameAMQP, 0, transferWith(0, 2, bytes.Repeat([]byte("x"), 1000)))
+	if fields, _ := p.expect(codeDisposition); fields[4].(Described).Descriptor != uint64(codeAccepted) {
+		t.Errorf("disposition is %v", fields)
 	}
 }
 

@@ -32,8 +32,9 @@ type Delivery struct {
 	Payload []byte // the encoded message
 	Settled bool   // the peer does not want an outcome
 
-	id   uint32
-	link *Incoming
+	id       uint32
+	link     *Incoming
+	tooLarge bool
 }
 
 // Accept answers the attach and gives the peer credit, in messages, which is
@@ -123,19 +124,24 @@ func (in *Incoming) onTransfer(p transfer, payload []byte) {
 		in.used++
 		return
 	}
-	if uint64(len(d.Payload)+len(payload)) > in.limit {
-		in.detach(Errorf(MessageSizeExceeded, "delivery %d is larger than the maximum of %d bytes", d.id, in.limit))
-		return
-	}
-	if d.Payload == nil && !p.more {
+	switch {
+	case d.tooLarge:
+	case uint64(len(d.Payload)+len(payload)) > in.limit:
+		d.tooLarge, d.Payload = true, nil
+	case d.Payload == nil && !p.more:
 		d.Payload = bytes.Clone(payload)
-	} else {
+	default:
 		d.Payload = append(d.Payload, payload...)
 	}
 	if p.more {
 		return
 	}
 	in.partial = nil
+	if d.tooLarge {
+		in.used++
+		d.settleLocked(codeRejected, Errorf(MessageSizeExceeded, "the message is larger than the maximum of %d bytes", in.limit))
+		return
+	}
 	in.queue = append(in.queue, d)
 	in.queued += len(d.Payload)
 	signal(in.arrived)
@@ -161,16 +167,24 @@ func (in *Incoming) full() bool {
 // Link returns the link that the message came by.
 func (d *Delivery) Link() *Incoming { return d.link }
 
-// Accept, Reject and Release settle the delivery with that outcome (3.4). They
-// do nothing for a delivery that the peer settled, or once the link has ended.
-func (d *Delivery) Accept()              { d.settle(codeAccepted, nil) }
+// Accept settles the delivery as accepted (3.4.2). Like the other outcomes it
+// does nothing for a delivery that the peer settled, or once the link has ended.
+func (d *Delivery) Accept() { d.settle(codeAccepted, nil) }
+
+// Reject settles the delivery as rejected for a reason (3.4.3).
 func (d *Delivery) Reject(reason *Error) { d.settle(codeRejected, reason) }
-func (d *Delivery) Release()             { d.settle(codeReleased, nil) }
+
+// Release settles the delivery as not and not to be acted on (3.4.4).
+func (d *Delivery) Release() { d.settle(codeReleased, nil) }
 
 func (d *Delivery) settle(state byte, reason *Error) {
+	d.link.session.conn.mu.Lock()
+	defer d.link.session.conn.mu.Unlock()
+	d.settleLocked(state, reason)
+}
+
+func (d *Delivery) settleLocked(state byte, reason *Error) {
 	s := d.link.session
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
 	if d.Settled || d.link.state != linkAttached || s.state != sessionOpen {
 		return
 	}

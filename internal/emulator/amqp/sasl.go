@@ -7,27 +7,29 @@ import (
 )
 
 // Mechanism is one way to authenticate a connection (5.3). Authenticate judges
-// the client's initial response; there are no challenges. An error refuses the
-// connection and is logged, not sent.
+// the client's initial response; there are no challenges. It returns who the
+// client is, or "" if that is not known. An error refuses the connection and is
+// logged, not sent.
 type Mechanism struct {
 	Name         Symbol
-	Authenticate func(initialResponse []byte) error
+	Authenticate func(initialResponse []byte) (user string, err error)
 }
 
 // Anonymous accepts everybody, as services do whose authorization happens
-// later, per entity.
-func Anonymous() Mechanism {
-	return Mechanism{"ANONYMOUS", func([]byte) error { return nil }}
+// later, per entity. It goes by the given name, usually ANONYMOUS.
+func Anonymous(name Symbol) Mechanism {
+	return Mechanism{name, func([]byte) (string, error) { return "", nil }}
 }
 
 // Plain asks check about a user name and a password (RFC 4616).
 func Plain(check func(user, password string) error) Mechanism {
-	return Mechanism{"PLAIN", func(response []byte) error {
+	return Mechanism{"PLAIN", func(response []byte) (string, error) {
 		parts := bytes.Split(response, []byte{0})
 		if len(parts) != 3 {
-			return errors.New("initial response is not authzid NUL authcid NUL password")
+			return "", errors.New("initial response is not authzid NUL authcid NUL password")
 		}
-		return check(string(parts[1]), string(parts[2]))
+		user := string(parts[1])
+		return user, check(user, string(parts[2]))
 	}}
 }
 
@@ -65,7 +67,7 @@ func (c *Conn) authenticate() error {
 	refused := fmt.Errorf("mechanism %q is not offered", name)
 	for _, m := range c.server.config.SASL {
 		if m.Name == name {
-			refused = m.Authenticate(response)
+			c.user, refused = m.Authenticate(response)
 		}
 	}
 	c.skipFrame(f)

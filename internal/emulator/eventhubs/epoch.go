@@ -1,6 +1,8 @@
 package eventhubs
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"warmpath/internal/emulator/amqp"
@@ -22,8 +24,9 @@ type receiver struct {
 // receivers are those of one partition, over all consumer groups. The zero value
 // is ready.
 type receivers struct {
-	mu  sync.Mutex // covers all; never held while a link is touched, except to notify it
-	all map[*receiver]struct{}
+	mu   sync.Mutex // covers what follows; never held while a link is touched, except to notify it
+	all  map[*receiver]struct{}
+	gone *amqp.Error // why nobody is let in any more
 }
 
 // admit lets a receiver in or refuses it. It returns the receivers that have to
@@ -31,6 +34,9 @@ type receivers struct {
 func (rs *receivers) admit(r *receiver) (losers []*receiver, refused *amqp.Error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
+	if rs.gone != nil {
+		return nil, rs.gone
+	}
 	plain := 0
 	for other := range rs.all {
 		switch {
@@ -71,6 +77,14 @@ func (rs *receivers) leave(r *receiver) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.all, r)
+}
+
+// close lets nobody in any more and returns those who are in.
+func (rs *receivers) close(reason *amqp.Error) []*receiver {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.gone = reason
+	return slices.Collect(maps.Keys(rs.all))
 }
 
 // notify wakes every receiver: there is a new event.

@@ -3,7 +3,6 @@ package eventhubs
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"warmpath/internal/emulator/amqp"
@@ -61,10 +60,34 @@ func (e *Event) encode() []byte {
 // record is an event on its way into a log: what its sender said, checked, not
 // copied.
 type record struct {
-	kept     []amqp.Entry // the sender's annotations that stay
-	key      string       // partition key, or ""
-	bare     []byte       // the message from its properties on
-	enqueued time.Time    // zero for the clock's time
+	kept     []amqp.Entry  // the sender's annotations that stay
+	added    []annotation  // by the hub
+	key      string        // partition key, or ""
+	hideKey  bool          // from receivers
+	sections amqp.Sections // of the message
+	enqueued time.Time     // zero for the clock's time
+}
+
+type annotation struct {
+	key   amqp.Symbol
+	value any
+}
+
+// annotate adds an annotation unless the sender set it.
+func (r *record) annotate(key amqp.Symbol, value any) {
+	for _, e := range r.kept {
+		if e.Key == string(key) {
+			return
+		}
+	}
+	r.added = append(r.added, annotation{key, value})
+}
+
+func (r *record) applicationProperties() (amqp.Map, error) {
+	if r.sections.ApplicationProperties == nil {
+		return nil, nil
+	}
+	return amqp.DecodeMap(r.sections.ApplicationProperties)
 }
 
 // parseRecord takes a sender's encoded message apart.
@@ -73,7 +96,7 @@ func parseRecord(message []byte) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	r := record{bare: sections.Bare}
+	r := record{sections: sections}
 	if sections.Annotations == nil {
 		return r, nil
 	}
@@ -101,13 +124,14 @@ func (r *record) appendTo(b []byte, sequence int64, offset string, enqueued time
 	w.Symbol(annotationSequence, sequence)
 	w.Symbol(annotationOffset, offset)
 	w.Symbol(annotationEnqueued, enqueued)
-	if r.key != "" {
+	if r.key != "" && !r.hideKey {
 		w.Symbol(annotationPartitionKey, r.key)
 	}
 	for _, e := range r.kept {
 		w.Raw(e)
 	}
-	return append(w.Close(), r.bare...)
+	for _, a := range r.added {
+		w.Symbol(a.key, a.value)
+	}
+	return append(w.Close(), r.sections.Bare...)
 }
-
-func formatOffset(offset int64) string { return strconv.FormatInt(offset, 10) }

@@ -21,7 +21,9 @@ type start struct {
 	value     string
 }
 
-var latest = start{annotationOffset, false, "@latest"}
+const valueLatest = "@latest"
+
+var latest = start{annotationOffset, false, valueLatest}
 
 // parseStart reads the filter set of a receiver's source. Without a selector a
 // receiver begins with the next event that comes.
@@ -53,36 +55,31 @@ func parseStart(filters amqp.Map) (start, error) {
 // parseSelector reads amqp.annotation.<name> (>|>=) '<value>', the only form
 // that clients make. The quotes may be missing.
 func parseSelector(expression string) (start, error) {
+	invalid := fmt.Errorf("the filter '%s' is not a valid amqp filter for EventHub entities", expression)
 	parts := strings.Fields(expression)
 	if len(parts) != 3 {
-		return start{}, fmt.Errorf("filter %q is not <annotation> <operator> <value>", expression)
+		return start{}, invalid
 	}
 	var s start
-	var ok bool
-	if s.field, ok = strings.CutPrefix(parts[0], "amqp.annotation."); !ok {
-		return start{}, fmt.Errorf("filter %q does not begin with amqp.annotation.", expression)
-	}
+	s.field = strings.TrimPrefix(parts[0], "amqp.annotation.")
 	switch s.field {
 	case annotationOffset, annotationSequence, annotationEnqueued:
 	default:
-		return start{}, fmt.Errorf("filter %q is about an unknown annotation", expression)
+		return start{}, invalid
 	}
 	switch parts[1] {
 	case ">":
 	case ">=":
 		s.inclusive = true
 	default:
-		return start{}, fmt.Errorf("filter %q has an unknown operator", expression)
+		return start{}, invalid
 	}
 	s.value = strings.Trim(parts[2], "'")
-	if s.value == "@latest" {
-		if s.field != annotationOffset {
-			return start{}, fmt.Errorf("filter %q: only an offset can be @latest", expression)
-		}
-		return s, nil
+	if s.field == annotationOffset {
+		return s, nil // judged by the partition, whose offsets may be opaque
 	}
 	if _, err := strconv.ParseInt(s.value, 10, 64); err != nil {
-		return start{}, fmt.Errorf("filter %q has a value that is not a number", expression)
+		return start{}, invalid
 	}
 	return s, nil
 }
@@ -90,24 +87,19 @@ func parseSelector(expression string) (start, error) {
 // argumentError is how the service calls a start position it cannot use.
 const argumentError amqp.Symbol = "com.microsoft:argument-error"
 
-// locate finds the sequence number at which a receiver begins.
+// locate finds the sequence number at which a receiver begins. What was trimmed
+// is skipped; what is beyond the end is refused.
 func (p *partition) locate(s start) (int64, *amqp.Error) {
-	l := p.log
 	info := p.info()
-	if s.value == "@latest" {
-		if s.inclusive {
-			return max(info.BeginSequence, info.LastSequence), nil
-		}
-		return info.LastSequence + 1, nil
-	}
-	n, err := strconv.ParseInt(s.value, 10, 64)
-	if err != nil {
-		return 0, amqp.Errorf(argumentError, "The supplied value '%s' is not a number.", s.value)
-	}
 	switch s.field {
-	case annotationEnqueued:
-		return l.afterTime(n, s.inclusive), nil
-	case annotationSequence:
+	case annotationEnqueued, annotationSequence:
+		n, err := strconv.ParseInt(s.value, 10, 64)
+		if err != nil {
+			return 0, amqp.Errorf(amqp.InvalidField, "The supplied value '%s' is not a number.", s.value)
+		}
+		if s.field == annotationEnqueued {
+			return p.log.afterTime(n, s.inclusive), nil
+		}
 		if n > info.LastSequence {
 			return 0, amqp.Errorf(argumentError,
 				"The supplied sequence number '%d' is invalid. The last sequence number in the system is '%d'", n, info.LastSequence)
@@ -117,9 +109,19 @@ func (p *partition) locate(s start) (int64, *amqp.Error) {
 		}
 		return max(info.BeginSequence, n), nil
 	}
-	if last, _ := strconv.ParseInt(info.LastOffset, 10, 64); n > last {
-		return 0, amqp.Errorf(argumentError,
-			"The supplied offset '%d' is invalid. The last offset in the system is '%d'", n, last)
+	if s.value == valueLatest {
+		if s.inclusive {
+			return max(info.BeginSequence, info.LastSequence), nil
+		}
+		return info.LastSequence + 1, nil
 	}
-	return l.afterOffset(n, s.inclusive), nil
+	n, refused := p.parseOffset(s.value)
+	if refused != nil {
+		return 0, refused
+	}
+	if last, _ := p.parseOffset(info.LastOffset); n > last {
+		return 0, amqp.Errorf(argumentError,
+			"The supplied offset '%s' is invalid. The last offset in the system is '%s'", s.value, info.LastOffset)
+	}
+	return p.log.afterOffset(n, s.inclusive), nil
 }

@@ -3,74 +3,133 @@ package eventhubs
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"warmpath/internal/emulator/amqp"
 )
 
 const defaultGroup = "$Default"
 
-// hub is one event hub. Its set of partitions and groups does not change.
+// hub is one event hub.
 type hub struct {
-	name       string
-	created    time.Time
-	partitions []*partition
-	groups     map[string]bool // by lower-case name
-	now        func() time.Time
-	turn       atomic.Uint32 // of the round robin
+	config  HubConfig
+	created time.Time
+	groups  map[string]bool // by lower-case name
+	now     func() time.Time
+	turn    atomic.Uint32 // of the round robin
+
+	// partitions only ever grows, by a new slice.
+	partitions atomic.Pointer[[]*partition]
+
+	mu      sync.Mutex // covers what follows
+	gone    *amqp.Error
+	senders map[*amqp.Incoming]struct{}
 }
 
-func newHub(c hubConfig, now func() time.Time) *hub {
+func newHub(c HubConfig, now func() time.Time) *hub {
 	h := &hub{
-		name:    c.name,
+		config:  c,
 		created: now(),
 		groups:  map[string]bool{strings.ToLower(defaultGroup): true},
 		now:     now,
+		senders: make(map[*amqp.Incoming]struct{}),
 	}
-	for _, g := range c.groups {
+	for _, g := range c.ConsumerGroups {
 		h.groups[strings.ToLower(g)] = true
 	}
-	for i := range c.partitions {
-		h.partitions = append(h.partitions, newPartition(h, strconv.Itoa(i)))
-	}
+	h.partitions.Store(new([]*partition))
+	h.grow(c.Partitions)
 	return h
 }
 
+// grow gives the hub n partitions, if it has fewer. The caller keeps others
+// from growing it too.
+func (h *hub) grow(n int) {
+	partitions := append([]*partition(nil), h.all()...)
+	for i := len(partitions); i < n; i++ {
+		partitions = append(partitions, newPartition(h, strconv.Itoa(i)))
+	}
+	h.partitions.Store(&partitions)
+}
+
+func (h *hub) all() []*partition { return *h.partitions.Load() }
+
 // partition finds a partition by its id, or returns nil.
 func (h *hub) partition(id string) *partition {
+	all := h.all()
 	i, err := strconv.Atoi(id)
-	if err != nil || i < 0 || i >= len(h.partitions) || id != strconv.Itoa(i) {
+	if err != nil || i < 0 || i >= len(all) || id != strconv.Itoa(i) {
 		return nil
 	}
-	return h.partitions[i]
+	return all[i]
 }
 
 // choose picks a partition for events that name none: by the hash of their key,
 // or in turn. The hash is not the service's, which is not published; it is as
 // stable.
 func (h *hub) choose(key string) *partition {
-	n := uint32(len(h.partitions))
+	all := h.all()
+	n := uint32(len(all))
 	if key == "" {
-		return h.partitions[(h.turn.Add(1)-1)%n]
+		return all[(h.turn.Add(1)-1)%n]
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(key))
-	return h.partitions[hash.Sum32()%n]
+	return all[hash.Sum32()%n]
 }
 
 func (h *hub) ids() []string {
-	ids := make([]string, len(h.partitions))
-	for i, p := range h.partitions {
+	all := h.all()
+	ids := make([]string, len(all))
+	for i, p := range all {
 		ids[i] = p.id
 	}
 	return ids
 }
 
+// join registers a sending link. It fails on a hub that is gone.
+func (h *hub) join(link *amqp.Incoming) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone != nil {
+		return false
+	}
+	h.senders[link] = struct{}{}
+	return true
+}
+
+func (h *hub) leave(link *amqp.Incoming) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.senders, link)
+}
+
+// evict ends all links of the hub and keeps new ones away: it is gone.
+func (h *hub) evict(reason *amqp.Error) {
+	h.mu.Lock()
+	h.gone = reason
+	senders := slices.Collect(maps.Keys(h.senders))
+	h.mu.Unlock()
+	for _, link := range senders {
+		link.Detach(reason)
+	}
+	for _, p := range h.all() {
+		for _, r := range p.receivers.close(reason) {
+			r.link.Detach(reason)
+		}
+	}
+}
+
 // PartitionInfo is what there is to know of a partition's log.
 type PartitionInfo struct {
-	// BeginSequence is the oldest event kept, LastSequence the newest; the
-	// latter is -1 if there never was one.
+	// BeginSequence is the oldest event kept, LastSequence the newest there
+	// ever was; the latter is -1 if there never was one.
 	BeginSequence, LastSequence int64
 	// LastOffset is "-1", and LastEnqueuedTime the zero Unix time, if there
 	// never was an event.
@@ -93,33 +152,51 @@ func newPartition(h *hub, id string) *partition {
 
 // append adds an event and wakes the receivers.
 func (p *partition) append(r *record) Position {
-	enqueued := r.enqueued
-	if enqueued.IsZero() {
-		enqueued = p.hub.now()
+	now := p.hub.now()
+	if p.hub.config.IoTHub != nil {
+		p.hub.config.IoTHub.decorate(r, now)
+	}
+	if r.enqueued.IsZero() {
+		r.enqueued = now
 	}
 	var at Position
-	at.Sequence, _ = p.log.append(enqueued.UnixMilli(), func(b []byte, sequence, offset int64) []byte {
-		at.Offset = formatOffset(offset)
-		return r.appendTo(b, sequence, at.Offset, enqueued)
+	at.Sequence, _ = p.log.append(r.enqueued.UnixMilli(), func(b []byte, sequence, offset int64) []byte {
+		at.Offset = p.formatOffset(offset)
+		return r.appendTo(b, sequence, at.Offset, r.enqueued)
 	})
+	if p.hub.config.Retention > 0 && at.Sequence%expireEvery == 0 {
+		p.expire(now)
+	}
 	p.receivers.notify()
 	return at
 }
 
+// expireEvery is after how many events a partition that is only sent to looks
+// for those that have outlived its hub's retention.
+const expireEvery = 256
+
+func (p *partition) expire(now time.Time) {
+	p.log.expire(now.Add(-p.hub.config.Retention).UnixMilli())
+}
+
+// info looks at the log after dropping what has outlived the hub's retention.
 func (p *partition) info() PartitionInfo {
+	if p.hub.config.Retention > 0 {
+		p.expire(p.hub.now())
+	}
 	p.log.mu.RLock()
 	defer p.log.mu.RUnlock()
 	info := PartitionInfo{
 		BeginSequence:    p.log.begin,
 		LastSequence:     p.log.next - 1,
 		LastOffset:       "-1",
-		LastEnqueuedTime: time.UnixMilli(p.log.times).UTC(),
+		LastEnqueuedTime: time.UnixMilli(p.log.newest).UTC(),
 		Empty:            p.log.begin == p.log.next,
 	}
-	if len(p.log.chunks) > 0 {
-		info.LastOffset = formatOffset(p.log.lastOffset())
+	if p.log.next > 0 {
+		info.LastOffset = p.formatOffset(p.log.last)
 	}
 	return info
 }
 
-func (p *partition) String() string { return fmt.Sprintf("%s/Partitions/%s", p.hub.name, p.id) }
+func (p *partition) String() string { return fmt.Sprintf("%s/Partitions/%s", p.hub.config.Name, p.id) }

@@ -27,7 +27,8 @@ type log struct {
 	begin   int64        // sequence number of the oldest event kept
 	next    int64        // sequence number of the next event
 	offset  int64        // offset of the next event
-	times   int64        // enqueued time of the newest event, Unix ms
+	last    int64        // offset of the newest event, kept or not
+	newest  int64        // enqueued time of the newest event, Unix ms
 	scratch []byte
 }
 
@@ -61,7 +62,7 @@ func (l *log) append(enqueued int64, encode func(b []byte, sequence, offset int6
 	c.enqueue = append(c.enqueue, enqueued)
 	l.next++
 	l.offset += int64(len(l.scratch))
-	l.times = enqueued
+	l.last, l.newest = offset, enqueued
 	return sequence, offset
 }
 
@@ -112,7 +113,7 @@ func (l *log) afterOffset(offset int64, inclusive bool) int64 {
 	}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if len(l.chunks) == 0 || offset >= l.offset {
+	if len(l.chunks) == 0 || offset >= l.last {
 		return l.next
 	}
 	c := l.chunks[l.find(func(c *chunk) bool { return c.offset > offset })]
@@ -138,9 +139,36 @@ func (l *log) afterTime(ms int64, inclusive bool) int64 {
 	return l.next
 }
 
-// lastOffset is the offset of the newest event. The caller holds mu; the log is
-// not empty.
-func (l *log) lastOffset() int64 {
-	c := l.chunks[len(l.chunks)-1]
-	return c.offset + int64(c.start(len(c.ends)-1))
+// trim drops the events before a sequence number.
+func (l *log) trim(before int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trimLocked(before)
+}
+
+func (l *log) trimLocked(before int64) {
+	l.begin = max(l.begin, min(before, l.next))
+	keep := 0
+	for keep < len(l.chunks) && l.chunks[keep].first+int64(len(l.chunks[keep].ends)) <= l.begin {
+		l.chunks[keep] = nil // the slice's array must not keep it
+		keep++
+	}
+	l.chunks = l.chunks[keep:]
+}
+
+// expire drops the events at the front that were enqueued before ms.
+func (l *log) expire(ms int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.begin
+	for _, c := range l.chunks {
+		for i := int(before - c.first); i < len(c.enqueue); i++ {
+			if c.enqueue[i] >= ms {
+				l.trimLocked(before)
+				return
+			}
+			before++
+		}
+	}
+	l.trimLocked(before)
 }

@@ -13,9 +13,12 @@ const (
 // manage answers a request to $management: READ of a hub or a partition.
 func (p *peer) manage(req *request) response {
 	if operation := req.arguments.String("operation"); operation != "READ" {
-		return response{status: 400, description: "unknown operation '" + operation + "'"}
+		return response{status: 400, description: "The operation '" + operation + "' is not supported."}
 	}
 	name := req.arguments.String("name")
+	if refused := p.allowed(name + "/" + nodeManagement); refused != nil {
+		return response{status: 401, description: refused.Description}
+	}
 	h := p.server.hub(name)
 	if h == nil {
 		return response{status: 404, description: notFound(name).Description}
@@ -31,25 +34,29 @@ func (p *peer) manage(req *request) response {
 		}
 		return response{status: 200, description: "OK", value: part.describe()}
 	default:
-		return response{status: 400, description: "unknown type '" + kind + "'"}
+		return response{status: 400, description: "The type '" + kind + "' is not supported."}
 	}
 }
 
 func (h *hub) describe() amqp.Map {
+	replicas := int32(1)
+	if h.config.GeoReplicated {
+		replicas = 2
+	}
 	return amqp.Map{
-		{Key: "name", Value: h.name},
+		{Key: "name", Value: h.config.Name},
 		{Key: "type", Value: typeHub},
 		{Key: "created_at", Value: h.created},
-		{Key: "partition_count", Value: int32(len(h.partitions))},
+		{Key: "partition_count", Value: int32(len(h.all()))},
 		{Key: "partition_ids", Value: h.ids()},
-		{Key: "georeplication_factor", Value: int32(1)},
+		{Key: "georeplication_factor", Value: replicas},
 	}
 }
 
 func (p *partition) describe() amqp.Map {
 	info := p.info()
 	return amqp.Map{
-		{Key: "name", Value: p.hub.name},
+		{Key: "name", Value: p.hub.config.Name},
 		{Key: "type", Value: typePartition},
 		{Key: "partition", Value: p.id},
 		{Key: "begin_sequence_number", Value: info.BeginSequence},

@@ -1,7 +1,6 @@
 package eventhubs
 
 import (
-	"strings"
 	"sync"
 
 	"warmpath/internal/emulator/amqp"
@@ -21,73 +20,65 @@ type peer struct {
 	server *Server
 	conn   *amqp.Conn
 
-	mu      sync.Mutex // covers replies
+	mu      sync.Mutex // covers what follows
 	replies map[*replyLink]struct{}
+	claims  map[string]claim // by path
 }
 
 func newPeer(s *Server, conn *amqp.Conn) *peer {
-	return &peer{server: s, conn: conn, replies: make(map[*replyLink]struct{})}
-}
-
-// node tells which request node an address names, if any: with or without an
-// entity before it.
-func node(address string) string {
-	last := strings.ToLower(address[strings.LastIndexByte(address, '/')+1:])
-	if last == nodeCBS || last == nodeManagement {
-		return last
+	return &peer{
+		server:  s,
+		conn:    conn,
+		replies: make(map[*replyLink]struct{}),
+		claims:  make(map[string]claim),
 	}
-	return ""
 }
 
 // ServeOutgoing serves a link on which the client receives.
 func (p *peer) ServeOutgoing(link *amqp.Outgoing) {
-	address := link.Attach().SourceAddress
-	if n := node(address); n != "" {
-		p.serveReplies(link, n)
-		return
+	a := parseAddress(link.Attach().SourceAddress)
+	switch refused := p.admit(a); {
+	case refused != nil:
+		link.Refuse(refused)
+	case a.node != "":
+		p.serveReplies(link, a.node)
+	case a.group == "" || a.partition == "":
+		link.Refuse(notFound(a.text))
+	default:
+		p.serveReceiver(link, a)
 	}
-	hub, group, partition, ok := parseReceiverAddress(address)
-	if !ok {
-		link.Refuse(notFound(address))
-		return
-	}
-	p.serveReceiver(link, hub, group, partition)
 }
 
 // ServeIncoming serves a link on which the client sends.
 func (p *peer) ServeIncoming(link *amqp.Incoming) {
-	address := link.Attach().TargetAddress
-	if n := node(address); n != "" {
-		p.serveRequests(link, n)
-		return
+	a := parseAddress(link.Attach().TargetAddress)
+	switch refused := p.admit(a); {
+	case refused != nil:
+		link.Refuse(refused)
+	case a.node != "":
+		p.serveRequests(link, a.node)
+	case a.group != "":
+		link.Refuse(notFound(a.text))
+	default:
+		p.serveSender(link, a)
 	}
-	hub, partition, ok := parseSenderAddress(address)
-	if !ok {
-		link.Refuse(notFound(address))
-		return
-	}
-	p.serveSender(link, hub, partition)
 }
 
-// parseReceiverAddress reads hub/ConsumerGroups/group/Partitions/id.
-func parseReceiverAddress(address string) (hub, group, partition string, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(address, "/"), "/")
-	if len(parts) != 5 || !strings.EqualFold(parts[1], "ConsumerGroups") || !strings.EqualFold(parts[3], "Partitions") {
-		return "", "", "", false
+// admit refuses a link that leads nowhere, elsewhere, or where the client may
+// not go.
+func (p *peer) admit(a address) *amqp.Error {
+	if a.iotHub {
+		return p.redirect(a)
 	}
-	return parts[0], parts[2], parts[4], true
-}
-
-// parseSenderAddress reads hub or hub/Partitions/id.
-func parseSenderAddress(address string) (hub, partition string, ok bool) {
-	parts := strings.Split(strings.TrimPrefix(address, "/"), "/")
-	switch {
-	case len(parts) == 1 && parts[0] != "":
-		return parts[0], "", true
-	case len(parts) == 3 && strings.EqualFold(parts[1], "Partitions"):
-		return parts[0], parts[2], true
+	if !a.ok {
+		return notFound(a.text)
 	}
-	return "", "", false
+	// The token for a request node names its entity, which the node's own
+	// address need not; what is requested is checked with the request.
+	if a.node == "" {
+		return p.allowed(a.text)
+	}
+	return nil
 }
 
 func notFound(entity string) *amqp.Error {
@@ -97,5 +88,5 @@ func notFound(entity string) *amqp.Error {
 func noPartition(h *hub, id string) *amqp.Error {
 	return amqp.Errorf(argumentOutOfRange,
 		"The specified partition is invalid for an EventHub partition sender or receiver. It should be between 0 and %d; got '%s'.",
-		len(h.partitions)-1, id)
+		len(h.all())-1, id)
 }

@@ -18,19 +18,20 @@ const (
 const readAhead = 128
 
 // serveReceiver serves a link that receives from a partition.
-func (p *peer) serveReceiver(link *amqp.Outgoing, hubName, group, partitionID string) {
-	h := p.server.hub(hubName)
+func (p *peer) serveReceiver(link *amqp.Outgoing, a address) {
+	h := p.server.hub(a.hub)
 	if h == nil {
-		link.Refuse(notFound(hubName))
+		link.Refuse(notFound(a.hub))
 		return
 	}
-	if !h.groups[strings.ToLower(group)] {
-		link.Refuse(notFound(h.name + "|" + group))
+	group := strings.ToLower(a.group)
+	if !h.groups[group] {
+		link.Refuse(notFound(h.config.Name + "|" + a.group))
 		return
 	}
-	part := h.partition(partitionID)
+	part := h.partition(a.partition)
 	if part == nil {
-		link.Refuse(noPartition(h, partitionID))
+		link.Refuse(noPartition(h, a.partition))
 		return
 	}
 	from, err := parseStart(link.Attach().Filter)
@@ -44,7 +45,7 @@ func (p *peer) serveReceiver(link *amqp.Outgoing, hubName, group, partitionID st
 		return
 	}
 
-	r := &receiver{link: link, group: strings.ToLower(group), name: link.Attach().Properties.String(propertyReceiverName)}
+	r := &receiver{link: link, group: group, name: link.Attach().Properties.String(propertyReceiverName)}
 	if r.name == "" {
 		r.name = link.Attach().Name
 	}

@@ -13,19 +13,24 @@ const (
 )
 
 // serveSender serves a link that sends to a hub or one of its partitions.
-func (p *peer) serveSender(link *amqp.Incoming, hubName, partitionID string) {
-	h := p.server.hub(hubName)
+func (p *peer) serveSender(link *amqp.Incoming, a address) {
+	h := p.server.hub(a.hub)
 	if h == nil {
-		link.Refuse(notFound(hubName))
+		link.Refuse(notFound(a.hub))
 		return
 	}
 	var fixed *partition
-	if partitionID != "" {
-		if fixed = h.partition(partitionID); fixed == nil {
-			link.Refuse(noPartition(h, partitionID))
+	if a.partition != "" {
+		if fixed = h.partition(a.partition); fixed == nil {
+			link.Refuse(noPartition(h, a.partition))
 			return
 		}
 	}
+	if !h.join(link) {
+		link.Refuse(notFound(a.hub))
+		return
+	}
+	defer h.leave(link)
 	if link.Accept(amqp.Answer{MaxMessageSize: p.server.config.maxMessageSize}, senderCredit) != nil {
 		return
 	}
@@ -38,6 +43,11 @@ func (p *peer) serveSender(link *amqp.Incoming, hubName, partitionID string) {
 		if err != nil {
 			d.Reject(amqp.Errorf(amqp.DecodeError, "%v", err))
 			continue
+		}
+		if a.publisher != "" {
+			for i := range records {
+				records[i].publish(a.publisher)
+			}
 		}
 		h.append(fixed, records)
 		d.Accept()
@@ -82,4 +92,14 @@ func (h *hub) append(fixed *partition, records []record) {
 	for i := range records {
 		fixed.append(&records[i])
 	}
+}
+
+// annotationPublisher names the publisher whose address an event was sent to.
+const annotationPublisher = "x-opt-publisher"
+
+// publish makes the publisher the event's key: events of one publisher stay
+// together.
+func (r *record) publish(publisher string) {
+	r.key, r.hideKey = publisher, true
+	r.annotate(annotationPublisher, publisher)
 }

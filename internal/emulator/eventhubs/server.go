@@ -1,6 +1,7 @@
 package eventhubs
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
@@ -9,15 +10,16 @@ import (
 	"warmpath/internal/emulator/amqp"
 )
 
-// Credentials in the connection strings; any would do.
+// Credentials in the connection strings of a server that demands none.
 const (
-	keyName = "RootManageSharedAccessKey"
-	key     = "c2hhcmVkLWtleS1vZi10aGUtZW11bGF0b3I="
+	anyKeyName = "RootManageSharedAccessKey"
+	anyKey     = "c2hhcmVkLWtleS1vZi10aGUtZW11bGF0b3I="
 )
 
 // Server is an Event Hubs namespace. Its methods are safe for concurrent use.
 type Server struct {
 	config   config
+	gate     gate
 	listener net.Listener
 	amqp     *amqp.Server
 	served   chan struct{}
@@ -33,9 +35,14 @@ func Start(options ...Option) (*Server, error) {
 	for _, o := range options {
 		o(&c)
 	}
-	s := &Server{config: c, served: make(chan struct{}), hubs: make(map[string]*hub)}
+	s := &Server{
+		config: c,
+		gate:   gate{now: c.now, checkToken: c.checkToken, keys: c.keys},
+		served: make(chan struct{}),
+		hubs:   make(map[string]*hub),
+	}
 	for _, h := range c.hubs {
-		if err := s.addHub(h); err != nil {
+		if err := s.CreateHub(h); err != nil {
 			return nil, fmt.Errorf("eventhubs: %w", err)
 		}
 	}
@@ -43,6 +50,9 @@ func Start(options ...Option) (*Server, error) {
 	ac.ContainerID = c.namespace
 	ac.MaxMessageSize = c.maxMessageSize
 	ac.Logger = c.logger
+	// Clients take the first that they know; the second is what the service's
+	// own libraries call the first.
+	ac.SASL = []amqp.Mechanism{amqp.Anonymous("ANONYMOUS"), amqp.Anonymous("MSSBCBS"), amqp.Plain(s.gate.plain)}
 	var err error
 	if s.amqp, err = amqp.NewServer(ac, func(conn *amqp.Conn) amqp.Handler { return newPeer(s, conn) }); err != nil {
 		return nil, fmt.Errorf("eventhubs: %w", err)
@@ -50,40 +60,22 @@ func Start(options ...Option) (*Server, error) {
 	if s.listener, err = net.Listen("tcp", c.address); err != nil {
 		return nil, fmt.Errorf("eventhubs: %w", err)
 	}
+	serving := s.listener
+	if c.tls != nil {
+		serving = tls.NewListener(s.listener, c.tls)
+	}
 	go func() {
 		defer close(s.served)
-		if err := s.amqp.Serve(s.listener); err != nil {
+		if err := s.amqp.Serve(serving); err != nil {
 			c.logger.Error("event hubs emulator stopped", "err", err)
 		}
 	}()
 	return s, nil
 }
 
-func (s *Server) addHub(h hubConfig) error {
-	if err := h.validate(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name := strings.ToLower(h.name)
-	if s.hubs[name] != nil {
-		return fmt.Errorf("hub %q exists already", h.name)
-	}
-	s.hubs[name] = newHub(h, s.config.now)
-	return nil
-}
-
-// hub finds a hub by its name in any case, or returns nil.
-func (s *Server) hub(name string) *hub {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.hubs[strings.ToLower(name)]
-}
-
 // Close ends all connections and returns when all goroutines have ended.
 func (s *Server) Close() error {
 	err := s.amqp.Close()
-	s.listener.Close()
 	<-s.served
 	return err
 }
@@ -93,28 +85,37 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // ConnectionString reaches the server as it is. Its host has the port in it,
 // and clients name checkpoints after the host.
-func (s *Server) ConnectionString() string { return connectionString(s.Addr()) }
+func (s *Server) ConnectionString() string { return s.connectionString(s.Addr()) }
 
 // StableConnectionString names the namespace instead of the address, so that
 // checkpoints are found again after a restart; clients need Addr as their custom
 // endpoint.
-func (s *Server) StableConnectionString() string { return connectionString(s.config.namespace) }
+func (s *Server) StableConnectionString() string { return s.connectionString(s.config.namespace) }
 
-func connectionString(host string) string {
-	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s;UseDevelopmentEmulator=true", host, keyName, key)
+func (s *Server) connectionString(host string) string {
+	k := s.gate.first()
+	text := fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s", host, k.name, k.key)
+	if s.config.tls == nil {
+		text += ";UseDevelopmentEmulator=true"
+	}
+	return text
 }
 
-// Publish appends an event to a partition, as if a client had sent it.
+// Publish appends an event to a partition, as if a client had sent it. An empty
+// partition means the one of the event's partition key, or the next in turn.
 func (s *Server) Publish(hub, partition string, e Event) (Position, error) {
+	r, err := parseRecord(e.encode())
+	if err != nil {
+		return Position{}, fmt.Errorf("publish to hub %q: %w", hub, err)
+	}
+	r.key, r.enqueued = e.PartitionKey, e.EnqueuedTime
+	if h := s.hub(hub); h != nil && partition == "" {
+		return h.choose(e.PartitionKey).append(&r), nil
+	}
 	p, err := s.partition(hub, partition)
 	if err != nil {
 		return Position{}, fmt.Errorf("publish: %w", err)
 	}
-	r, err := parseRecord(e.encode())
-	if err != nil {
-		return Position{}, fmt.Errorf("publish to %v: %w", p, err)
-	}
-	r.key, r.enqueued = e.PartitionKey, e.EnqueuedTime
 	return p.append(&r), nil
 }
 
@@ -125,6 +126,13 @@ func (s *Server) PartitionInfo(hub, partition string) (PartitionInfo, error) {
 		return PartitionInfo{}, fmt.Errorf("partition info: %w", err)
 	}
 	return p.info(), nil
+}
+
+// hub finds a hub by its name in any case, or returns nil.
+func (s *Server) hub(name string) *hub {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.hubs[strings.ToLower(name)]
 }
 
 func (s *Server) partition(hub, id string) (*partition, error) {
