@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// read finds the candidates of an event's body, and returns an error if the
+// read finds the positions of an event's body, and returns an error if the
 // body as a whole is nothing to read. What is wrapped around a text comes off
 // in one order, each wrapping at most once: compression, base64, compression
 // again, byte order mark, the envelope of a routed message.
-func (w *work) read(ev *Event, who *sender) error {
+func (w *work) read(ev *Event) error {
 	c, err := contentCoding(ev.ContentEncoding)
 	if err != nil {
 		return err
@@ -19,7 +19,7 @@ func (w *work) read(ev *Event, who *sender) error {
 	if err != nil {
 		return err
 	}
-	return w.readText(text, who)
+	return w.readText(text, true)
 }
 
 // unwrap takes compression, base64 and the byte order mark off a body.
@@ -50,12 +50,12 @@ func (w *work) unpack(body []byte, c coding) ([]byte, error) {
 	return w.unpacker.unpack(body, c, w.cfg.MaxDecompressed)
 }
 
-// readText reads a text by its first byte. With a sender it may be an envelope;
-// what is in one may not be another.
-func (w *work) readText(text []byte, who *sender) error {
+// readText reads a text by its first byte. What is in an envelope may not be
+// another.
+func (w *work) readText(text []byte, maybeEnvelope bool) error {
 	switch leadingByte(text) {
 	case '{':
-		return w.readObject(text, who)
+		return w.readObject(text, maybeEnvelope)
 	case '[':
 		return w.readArray(text, anyObject)
 	case 0:
@@ -80,14 +80,14 @@ func leadingByte(text []byte) byte {
 
 // readObject reads a text that begins as an object: an envelope, a
 // FeatureCollection or one position, or else lines of objects.
-func (w *work) readObject(text []byte, who *sender) error {
+func (w *work) readObject(text []byte, maybeEnvelope bool) error {
 	f := &w.object
 	if err := w.readMembers(text, f); err != nil {
 		return w.readLines(text, err)
 	}
 	switch {
-	case who != nil && f.isEnvelope():
-		return w.readEnvelope(f, who)
+	case maybeEnvelope && f.isEnvelope():
+		return w.readEnvelope(f)
 	case isText(f.kind, "FeatureCollection"):
 		if leadingByte(f.features) != '[' {
 			return errText("features of the FeatureCollection are no array")
@@ -102,7 +102,8 @@ func (w *work) readObject(text []byte, who *sender) error {
 func (w *work) readMembers(text []byte, f *fields) error {
 	*f = fields{}
 	w.scan.reset(text)
-	if err := w.scan.object(f.set); err != nil {
+	w.scan.peek()
+	if err := w.scan.object(f); err != nil {
 		return err
 	}
 	return w.scan.end()
@@ -140,29 +141,25 @@ func (w *work) readLines(text []byte, notLines error) error {
 // was found in it does not count.
 func (w *work) readArray(text []byte, allowed elements) error {
 	w.scan.reset(text)
-	if err := w.scan.skip(); err != nil {
-		return err
-	}
-	for kind := w.scan.peek(); kind != ']'; kind = w.scan.peek() {
-		if kind != '{' {
-			if _, err := w.scan.value(); err != nil {
-				return err
-			}
-			if err := w.addMalformed(errElement); err != nil {
-				return err
-			}
-			continue
-		}
-		w.object = fields{}
-		if err := w.scan.object(w.object.set); err != nil {
-			return err
-		}
-		if err := w.add(&w.object, allowed); err != nil {
-			return err
-		}
-	}
-	if err := w.scan.skip(); err != nil {
+	w.scan.peek()
+	err := w.scan.array(func() error { return w.readElement(allowed) })
+	if err != nil {
 		return err
 	}
 	return w.scan.end()
+}
+
+// readElement reads the next element of an array.
+func (w *work) readElement(allowed elements) error {
+	if w.scan.peek() != '{' {
+		if _, err := w.scan.value(); err != nil {
+			return err
+		}
+		return w.addMalformed(errElement)
+	}
+	w.object = fields{}
+	if err := w.scan.object(&w.object); err != nil {
+		return err
+	}
+	return w.add(&w.object, allowed)
 }

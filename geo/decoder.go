@@ -39,19 +39,21 @@ func (d *Decoder) Decode(dst []Item, ev *Event) []Item {
 	defer d.scratch.Put(w)
 	defer w.forget()
 
-	who := sender{device: ev.HubDeviceID, module: ev.ModuleID}
-	err := w.read(ev, &who)
-	if err == nil && len(w.found) == 0 {
+	w.begin(dst, ev)
+	err := w.read(ev)
+	if err == nil && len(w.notes) == 0 {
 		err = errText("the body holds no position")
 	}
 	if err != nil {
-		return append(dst, Item{
-			Position: Position{DeviceID: who.device},
+		w.discard()
+		return append(w.items, Item{
+			Position: Position{DeviceID: w.who.device},
 			Reason:   reasonOf(err),
 			Err:      err,
 		})
 	}
-	return d.judge(dst, w.found, who)
+	d.judge(w.items[w.start:], w.notes, &w.who)
+	return w.items
 }
 
 // DecodeStale appends the verdicts on an event that is older than allowed:
@@ -72,50 +74,41 @@ func (d *Decoder) DecodeStale(dst []Item, ev *Event) []Item {
 // of what Decode appends.
 func (d *Decoder) Count(ev *Event) int { return len(d.Decode(nil, ev)) }
 
-// sender is who the hub says has sent an event.
-type sender struct{ device, module string }
-
-// judge turns what was found in one event into verdicts. Up to here each
-// position was looked at alone; who may speak for whom needs all of them.
-func (d *Decoder) judge(dst []Item, found []candidate, who sender) []Item {
+// judge turns what the elements of one event say into verdicts. Up to here each
+// was looked at alone; who may speak for whom needs all of them.
+func (d *Decoder) judge(items []Item, notes []note, who *sender) {
 	bodySpeaks := who.device == "" || who.module != "" || d.cfg.DeviceID == BodyDeviceID || d.gateway(who.device)
-	several := !bodySpeaks && namesSeveral(found)
-	for i := range found {
-		c := &found[i]
-		dst = append(dst, Item{Position: c.position})
-		item := &dst[len(dst)-1]
-		switch {
-		case bodySpeaks && item.Position.DeviceID != "":
+	several := !bodySpeaks && nameSeveral(items)
+	for i := range items {
+		item, note := &items[i], notes[i]
+		if bodySpeaks && item.Position.DeviceID != "" {
 			item.Position.Gateway = who.device
-		case bodySpeaks && c.badID:
-		default:
+		} else if !bodySpeaks || !note.badID {
 			item.Position.DeviceID = who.device
 		}
 		switch {
-		case c.before != "":
-			item.Reason, item.Err = c.before, c.err
+		case note.final:
 		case several:
 			item.Reason, item.Err = BadID, errMany
-		case bodySpeaks && c.badID:
+		case bodySpeaks && note.badID:
 			item.Reason, item.Err = BadID, errIDs
 		case item.Position.DeviceID == "":
 			item.Reason, item.Err = MissingID, errNoID
 		default:
-			d.finish(item, c)
+			d.finish(item, note.badKey)
 		}
 	}
-	return dst
 }
 
-// finish gives the verdicts that follow the device id.
-func (d *Decoder) finish(item *Item, c *candidate) {
+// finish gives the verdicts that follow the device id: on the document id, on
+// the coordinates, where reading them has given one, and on the partition key.
+func (d *Decoder) finish(item *Item, badKey bool) {
 	id, err := DocumentID(item.Position.DeviceID)
 	if err != nil {
 		item.Reason, item.Err = BadID, err
 		return
 	}
-	if c.after != "" {
-		item.Reason, item.Err = c.after, c.err
+	if item.Reason != "" {
 		return
 	}
 	key := ""
@@ -123,7 +116,7 @@ func (d *Decoder) finish(item *Item, c *candidate) {
 	case keyDeviceID:
 		key = item.Position.DeviceID
 	case keyDeliveryID:
-		if c.badKey {
+		if badKey {
 			item.Reason, item.Err = BadPartitionKey, errKey
 			return
 		}
@@ -152,11 +145,11 @@ func (d *Decoder) gateway(device string) bool {
 	})
 }
 
-// namesSeveral reports whether the positions of one event name more than one device.
-func namesSeveral(found []candidate) bool {
+// nameSeveral reports whether the elements of one event name more than one device.
+func nameSeveral(items []Item) bool {
 	first := ""
-	for i := range found {
-		switch id := found[i].position.DeviceID; {
+	for i := range items {
+		switch id := items[i].Position.DeviceID; {
 		case id == "" || id == first:
 		case first == "":
 			first = id

@@ -14,9 +14,10 @@
 //     each position a malformed element, other_sensor, missing_id or bad_id,
 //     malformed coordinates, out_of_range, missing_partition_key or
 //     bad_partition_key.
-//   - Decoding never panics and never blocks. JSON nests at most 10,000 deep
-//     (the library's limit), unpacked bodies and the number of positions are
-//     bounded by [Config], and everything else is linear in the bytes decoded.
+//   - Decoding never panics and never blocks. JSON nests at most 10,000 deep.
+//     An event costs at most four times its bytes, four times
+//     [Config.MaxDecompressed] where it is compressed, and 2 KiB for each of its
+//     positions, of which there are [Config.MaxPositions] at most.
 //   - NaN, infinities, negative zero and text that is not UTF-8 never reach a
 //     document.
 //   - Device ids map to document ids one to one.

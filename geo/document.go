@@ -3,12 +3,10 @@ package geo
 import (
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// timeLayout is RFC 3339 in UTC with milliseconds.
-const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // AppendDocument appends the document of one position to dst: an RFC 7946
 // Feature whose members always come in the same order, see docs/DOCUMENT.md.
@@ -28,11 +26,10 @@ func AppendDocument(dst []byte, id string, p *Position, src *Source, ttl int) []
 	}
 	dst = append(dst, `,"type":"Feature","geometry":`...)
 	dst = appendGeometry(dst, p)
-	dst = append(dst, `,"properties":{`...)
+	dst = append(dst, `,"properties":`...)
 	dst = appendProperties(dst, p)
-	dst = append(dst, `},"source":{`...)
+	dst = append(dst, `,"source":`...)
 	dst = appendSource(dst, src, p.Gateway)
-	dst = append(dst, '}')
 	if ttl > 0 {
 		dst = append(dst, `,"ttl":`...)
 		dst = strconv.AppendInt(dst, int64(ttl), 10)
@@ -62,7 +59,11 @@ func appendProperties(dst []byte, p *Position) []byte {
 	dst = appendProperty(dst, `,"heading":`, p.Heading)
 	dst = appendProperty(dst, `,"battery":`, p.Battery)
 	dst = appendProperty(dst, `,"hdop":`, p.HDOP)
-	return dropComma(dst, start)
+	if len(dst) == start {
+		return append(dst, `{}`...)
+	}
+	dst[start] = '{' // instead of the comma
+	return append(dst, '}')
 }
 
 func appendSource(dst []byte, src *Source, gateway string) []byte {
@@ -78,15 +79,8 @@ func appendSource(dst []byte, src *Source, gateway string) []byte {
 		dst = append(dst, `,"gateway":`...)
 		dst = appendString(dst, gateway)
 	}
-	return dropComma(dst, start)
-}
-
-// dropComma removes the comma before the first member, which was written at start.
-func dropComma(dst []byte, start int) []byte {
-	if len(dst) == start {
-		return dst
-	}
-	return append(dst[:start], dst[start+1:]...)
+	dst[start] = '{' // instead of the comma
+	return append(dst, '}')
 }
 
 func appendProperty(dst []byte, name string, f float64) []byte {
@@ -96,21 +90,58 @@ func appendProperty(dst []byte, name string, f float64) []byte {
 	return appendNumber(append(dst, name...), f)
 }
 
-// appendTime leaves out the zero time and years that RFC 3339 cannot write.
+// The years 0 to 9999 in seconds since 1970.
+const (
+	firstSecond = -62_167_219_200
+	lastSecond  = 253_402_300_799
+)
+
+// appendTime appends RFC 3339 in UTC with milliseconds. It leaves out the zero
+// time and years that RFC 3339 cannot write.
 func appendTime(dst []byte, name string, t time.Time) []byte {
-	t = t.UTC()
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+	if sec := t.Unix(); sec < firstSecond || sec > lastSecond || t.IsZero() {
 		return dst
 	}
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	ms := t.Nanosecond() / 1e6
 	dst = append(dst, name...)
 	dst = append(dst, '"')
-	dst = t.AppendFormat(dst, timeLayout)
-	return append(dst, '"')
+	dst = appendTwo(dst, year/100)
+	dst = appendTwo(dst, year%100)
+	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), day)
+	dst = appendTwo(append(dst, 'T'), hour)
+	dst = appendTwo(append(dst, ':'), minute)
+	dst = appendTwo(append(dst, ':'), second)
+	dst = appendTwo(append(dst, '.', byte('0'+ms/100)), ms%100)
+	return append(dst, 'Z', '"')
+}
+
+// appendTwo appends n, 0 to 99, in two digits.
+func appendTwo(dst []byte, n int) []byte {
+	return append(dst, byte('0'+n/10), byte('0'+n%10))
 }
 
 // appendString appends s as a JSON string. Bytes that are not UTF-8 become
 // U+FFFD; Decode lets none pass.
 func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error only reports the replacement
-	return dst
+	for i := range len(s) {
+		if !plainASCII[s[i]] {
+			dst, _ = jsontext.AppendQuote(dst, s) // the error only reports the replacement
+			return dst
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
 }
+
+// plainASCII are the ASCII characters that stand for themselves in a JSON string.
+var plainASCII = func() (plain [256]bool) {
+	for c := byte(' '); c < utf8.RuneSelf; c++ {
+		plain[c] = c != '"' && c != '\\'
+	}
+	return plain
+}()

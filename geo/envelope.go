@@ -19,20 +19,20 @@ func (f *fields) isEnvelope() bool {
 //
 // The enqueued time in an envelope is not looked at: nothing but an annotation
 // decides how old a message is.
-func (w *work) readEnvelope(f *fields, who *sender) error {
+func (w *work) readEnvelope(f *fields) error {
 	body := f.body
-	if err := w.readSystemProperties(f.systemProperties, who); err != nil {
+	if err := w.readSystemProperties(f.systemProperties); err != nil {
 		return err
 	}
 	switch body[0] {
 	case '{', '[':
-		return w.readText(body, nil)
+		return w.readText(body, false)
 	case '"':
 		text, err := w.unwrap(unquote(body), identity)
 		if err != nil {
 			return err
 		}
-		return w.readText(text, nil)
+		return w.readText(text, false)
 	default:
 		return errText("the Body of the envelope is neither an object nor text")
 	}
@@ -41,25 +41,15 @@ func (w *work) readEnvelope(f *fields, who *sender) error {
 // readSystemProperties takes who sent the message from an envelope, unless the
 // hub said so in an annotation: an annotation cannot be forged, an envelope
 // can, and one that names a module would let a device speak for any other.
-func (w *work) readSystemProperties(properties []byte, who *sender) error {
-	if who.device != "" || len(properties) == 0 || properties[0] != '{' {
+func (w *work) readSystemProperties(properties []byte) error {
+	if w.who.device != "" || len(properties) == 0 || properties[0] != '{' {
 		return nil
 	}
-	var device, module, messageSource []byte
+	var sent fields
 	w.inner.reset(properties)
-	// Routing to storage and the hub's annotations name the same things differently.
-	_ = w.inner.object(func(name, value []byte) { // read as a value before: it is valid
-		switch string(name) {
-		case "iothub-connection-device-id", "connectionDeviceId":
-			device = value
-		case "iothub-connection-module-id", "connectionModuleId":
-			module = value
-		case "iothub-message-source", "messageSource":
-			messageSource = value
-		}
-	})
-	who.device, who.module = textOf(device), textOf(module)
-	if source := textOf(messageSource); source != "" && source != telemetrySource {
+	_ = w.inner.object(&sent) // read as a value before: it is valid
+	w.who = sender{device: textOf(sent.hubDevice), module: textOf(sent.hubModule)}
+	if source := textOf(sent.hubSource); source != "" && source != telemetrySource {
 		return &verdict{NotTelemetry, errNotTelemetry}
 	}
 	return nil

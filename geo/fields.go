@@ -2,8 +2,6 @@ package geo
 
 import (
 	"bytes"
-	"time"
-	"unsafe"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,7 +14,9 @@ type fields struct {
 	time, speed, heading, battery, hdop     []byte
 
 	kind, id, geometry, coordinates, properties, features []byte // GeoJSON
-	body, systemProperties                                []byte // a routed message's envelope
+
+	body, systemProperties          []byte // the envelope of a routed message
+	hubDevice, hubModule, hubSource []byte // its system properties
 }
 
 // set keeps the value of a member. Names are case-sensitive.
@@ -62,6 +62,14 @@ func (f *fields) set(name, value []byte) {
 		f.body = value
 	case "SystemProperties":
 		f.systemProperties = value
+
+	// Routing to storage and the hub's annotations name the same things differently.
+	case "iothub-connection-device-id", "connectionDeviceId":
+		f.hubDevice = value
+	case "iothub-connection-module-id", "connectionModuleId":
+		f.hubModule = value
+	case "iothub-message-source", "messageSource":
+		f.hubSource = value
 	}
 }
 
@@ -70,13 +78,16 @@ func isNull(value []byte) bool { return len(value) == 0 || value[0] == 'n' }
 
 // isText reports whether a value is the given string.
 func isText(value []byte, text string) bool {
-	if len(value) == len(text)+2 && value[0] == '"' {
-		return string(value[1:len(value)-1]) == text
-	}
-	if len(value) == 0 || value[0] != '"' || bytes.IndexByte(value, '\\') < 0 {
+	switch {
+	case len(value) < len(text)+2 || value[0] != '"':
 		return false
+	case len(value) == len(text)+2:
+		return string(value[1:len(value)-1]) == text
+	case len(value) > 6*len(text)+2: // an escape is at most six times what it stands for
+		return false
+	default:
+		return string(unquote(value)) == text
 	}
-	return string(unquote(value)) == text
 }
 
 // unquote returns the text of a JSON string, in place unless it has escapes.
@@ -97,7 +108,11 @@ func number(value []byte) (float64, bool) {
 	switch c := value[0]; {
 	case c == '"':
 		return parseText(unquote(value))
-	case c == '-' || c >= '0' && c <= '9':
+	case c == '-' || isDigit(c):
+		// The grammar of JSON is that of text, but for an exponent.
+		if f, ok := parseText(value); ok {
+			return f, true
+		}
 		return parseFinite(value)
 	default:
 		return unknown, false
@@ -128,44 +143,6 @@ func compass(degrees float64) float64 {
 	return inRange(degrees, 0, 360)
 }
 
-// Numbers of time above the bound are milliseconds since 1970, others seconds:
-// as seconds it lies in the year 5138, as milliseconds in 1973.
-const millisBound = 1e11
-
-// deviceTime reads RFC 3339, the same without a zone (which devices mean as
-// UTC), or a number since 1970. A time that cannot be read is unknown: it never
-// decides anything.
-func deviceTime(value []byte) time.Time {
-	if len(value) == 0 {
-		return time.Time{}
-	}
-	if value[0] == '"' {
-		return parseTime(unquote(value))
-	}
-	f, ok := number(value)
-	switch {
-	case !ok || f <= 0 || f >= 1e15:
-		return time.Time{}
-	case f >= millisBound:
-		return time.UnixMilli(int64(f)).UTC()
-	default:
-		return time.UnixMilli(int64(f * 1000)).UTC()
-	}
-}
-
-func parseTime(text []byte) time.Time {
-	var t time.Time
-	if t.UnmarshalText(text) == nil {
-		return t.UTC()
-	}
-	// The string lives only as long as the call, and nobody writes text meanwhile.
-	t, err := time.Parse("2006-01-02T15:04:05", unsafe.String(unsafe.SliceData(text), len(text)))
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
 // Errors of whole events and of ids. They quote nothing: the dead letter carries the body.
 const (
 	errNotTelemetry = errText("the message source is not Telemetry")
@@ -186,7 +163,7 @@ func idText(value []byte) (id []byte, ok bool) {
 		return unquote(value), true
 	}
 	for i, c := range value {
-		if (c < '0' || c > '9') && (c != '-' || i > 0) {
+		if !isDigit(c) && (c != '-' || i > 0) {
 			return nil, false
 		}
 	}

@@ -3,6 +3,7 @@ package geo
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/paulmach/orb"
 )
@@ -32,14 +33,13 @@ func locateFlat(p *Position, f *fields) error {
 // locateReference reads the position text of the reference form,
 // "latitude|longitude|altitude": exactly three numbers.
 func locateReference(p *Position, text []byte) error {
-	lat, rest, _ := bytes.Cut(text, []byte{'|'})
-	lon, alt, ok := bytes.Cut(rest, []byte{'|'})
-	if !ok {
+	first, last := bytes.IndexByte(text, '|'), bytes.LastIndexByte(text, '|')
+	if first == last {
 		return errText("position has fewer than three fields")
 	}
-	latitude, ok1 := parseText(lat)
-	longitude, ok2 := parseText(lon)
-	altitude, ok3 := parseText(alt)
+	latitude, ok1 := parseText(text[:first])
+	longitude, ok2 := parseText(text[first+1 : last])
+	altitude, ok3 := parseText(text[last+1:])
 	if !ok1 || !ok2 || !ok3 {
 		return errText("position is not three numbers with | between them")
 	}
@@ -47,17 +47,13 @@ func locateReference(p *Position, text []byte) error {
 	return p.place(longitude, latitude)
 }
 
-// earth is every longitude and latitude that there is, limits included. Null
-// island and the antimeridian are places like any other.
-var earth = orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}
-
-// place sets the point if it is on the earth.
+// place sets the point if it is on the earth, limits included. Null island and
+// the antimeridian are places like any other, and stay as they were sent.
 func (p *Position) place(lon, lat float64) error {
-	point := orb.Point{lon, lat}
-	if !earth.Contains(point) {
+	if math.Abs(lat) > 90 || math.Abs(lon) > 180 {
 		return &verdict{OutOfRange, fmt.Errorf("latitude %v or longitude %v is out of range", lat, lon)}
 	}
-	p.Point = point
+	p.Point = orb.Point{lon, lat}
 	return nil
 }
 

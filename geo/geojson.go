@@ -8,7 +8,7 @@ func (w *work) flatten(f *fields) {
 	*f = fields{}
 	if len(feature.properties) > 0 && feature.properties[0] == '{' {
 		w.inner.reset(feature.properties)
-		_ = w.inner.object(f.set) // read as a value before: it is valid
+		_ = w.inner.object(f) // read as a value before: it is valid
 	}
 	f.deviceID = firstID(f.deviceID, feature.deviceID, feature.id)
 	f.deliveryID = firstID(f.deliveryID, feature.deliveryID)
@@ -34,7 +34,7 @@ func (w *work) locateFeature(p *Position, geometry []byte) error {
 	}
 	var g fields
 	w.inner.reset(geometry)
-	_ = w.inner.object(g.set) // read as a value before: it is valid
+	_ = w.inner.object(&g) // read as a value before: it is valid
 	if !isText(g.kind, "Point") {
 		return errText("the geometry is no Point")
 	}
@@ -48,22 +48,26 @@ func (w *work) locateFeature(p *Position, geometry []byte) error {
 // absent or null; further elements have no meaning and readers may ignore them
 // (RFC 7946 section 3.1.1).
 func (w *work) locateCoordinates(p *Position, coordinates []byte) error {
-	w.inner.reset(coordinates)
-	_ = w.inner.skip()
 	numbers := [3]float64{unknown, unknown, unknown}
-	for i := 0; w.inner.peek() != ']'; i++ {
+	i := 0
+	w.inner.reset(coordinates)
+	err := w.inner.array(func() error {
 		value, err := w.inner.value()
 		if err != nil {
 			return err
 		}
-		if i > 2 || i == 2 && isNull(value) {
-			continue
+		if i < 2 || i == 2 && !isNull(value) {
+			f, ok := number(value)
+			if !ok || value[0] == '"' {
+				return errText("a coordinate is no number")
+			}
+			numbers[i] = f
 		}
-		f, ok := number(value)
-		if !ok || value[0] == '"' {
-			return errText("a coordinate is no number")
-		}
-		numbers[i] = f
+		i++
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !finite(numbers[0]) || !finite(numbers[1]) {
 		return errText("fewer than two coordinates")

@@ -9,18 +9,23 @@ import (
 // MaxIDBytes is the greatest length of a document id that Cosmos DB takes.
 const MaxIDBytes = 1023
 
-// escaped reports whether the byte at i of a device id cannot stand in a
-// document id. Cosmos DB refuses / \ ? #, clients trip over control characters
-// and trailing blanks, and % must be escaped so that the mapping is one to one.
-func escaped(id string, i int) bool {
-	switch c := id[i]; c {
-	case '%', '/', '\\', '?', '#', 0x7F:
-		return true
-	case ' ':
-		return i == len(id)-1
-	default:
-		return c < 0x20
+// escapedBytes are the bytes that cannot stand in a document id. Cosmos DB
+// refuses / \ ? #, clients trip over control characters, and % must be escaped
+// so that the mapping is one to one.
+var escapedBytes = func() (escaped [256]bool) {
+	for c := range byte(' ') {
+		escaped[c] = true
 	}
+	for _, c := range []byte("%/\\?#\x7F") {
+		escaped[c] = true
+	}
+	return escaped
+}()
+
+// escapes reports whether the byte at i of a device id is escaped: clients trip
+// over a blank as well if it is the last byte.
+func escapes(id string, i int) bool {
+	return escapedBytes[id[i]] || i == len(id)-1 && id[i] == ' '
 }
 
 // DocumentID maps a device id to a document id, one to one: characters that
@@ -33,7 +38,7 @@ func DocumentID(deviceID string) (string, error) {
 	}
 	extra, ascii := 0, true
 	for i := range len(deviceID) {
-		if escaped(deviceID, i) {
+		if escapes(deviceID, i) {
 			extra += 2
 		}
 		ascii = ascii && deviceID[i] < utf8.RuneSelf
@@ -51,7 +56,7 @@ func DocumentID(deviceID string) (string, error) {
 	id := make([]byte, 0, len(deviceID)+extra)
 	for i := range len(deviceID) {
 		c := deviceID[i]
-		if escaped(deviceID, i) {
+		if escapes(deviceID, i) {
 			id = append(id, '%', hex[c>>4], hex[c&15])
 		} else {
 			id = append(id, c)

@@ -3,8 +3,6 @@ package geo
 import (
 	"bytes"
 	"strings"
-	"time"
-	"unsafe"
 )
 
 // A tracker line has these fields, with blanks between them.
@@ -36,15 +34,20 @@ func (w *work) readTracker(text []byte) error {
 			continue
 		}
 		tracker = tracker || fields.looksRight(n)
-		c, err := w.next()
+		if n != trackerFields {
+			if err := w.addMalformed(errText("a tracker line has nine fields")); err != nil {
+				return err
+			}
+			continue
+		}
+		item, note, err := w.next()
 		if err != nil {
 			return err
 		}
-		if n != trackerFields {
-			c.before, c.err = Malformed, errText("a tracker line has nine fields")
-			continue
+		if err := fields.read(&item.Position); err != nil {
+			item.Reason, item.Err = reasonOf(err), err
+			note.final = item.Reason == Malformed
 		}
-		fields.read(c)
 	}
 	if !tracker {
 		return errNoFormat
@@ -74,49 +77,35 @@ func (l *trackerLine) looksRight(n int) bool {
 	if n <= trackerFix || len(l[trackerTime]) != len(trackerTimeLayout) {
 		return false
 	}
-	for _, c := range l[trackerTime] {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return digits(l[trackerTime]) >= 0
 }
 
-// read reads the fields into a candidate. A line of which a field does not
+// read reads the fields into a position. A line of which one field does not
 // follow the format is not trusted in the others.
-func (l *trackerLine) read(c *candidate) {
-	refuse := func(detail errText) { c.before, c.err = Malformed, detail }
+func (l *trackerLine) read(p *Position) error {
 	var numbers [trackerFields]float64
 	for i := trackerLat; i < trackerFields; i++ {
 		f, ok := parseText(l[i])
 		if !ok {
-			refuse("a number of the tracker line does not parse")
-			return
+			return errText("a number of the tracker line does not parse")
 		}
 		numbers[i] = f
 	}
-	// The string lives only as long as the call, and nobody writes the field meanwhile.
-	stamp := unsafe.String(unsafe.SliceData(l[trackerTime]), len(l[trackerTime]))
-	t, err := time.Parse(trackerTimeLayout, stamp)
-	if err != nil {
-		refuse("the time of the tracker line does not parse")
-		return
+	t, ok := parseLayout(trackerTimeLayout, l[trackerTime])
+	if !ok {
+		return errText("the time of the tracker line does not parse")
 	}
-	p := &c.position
 	switch string(l[trackerFix]) {
 	case "T":
 		p.Altitude = numbers[trackerAltitude]
 	case "F":
 	default:
-		refuse("the fix of the tracker line is neither T nor F")
-		return
+		return errText("the fix of the tracker line is neither T nor F")
 	}
 	p.DeviceID = string(l[trackerDevice])
 	p.Time = t
 	p.HDOP = inRange(numbers[trackerHDOP], 0, maxHDOP)
 	p.Speed = inRange(numbers[trackerSpeed]/3.6, 0, maxSpeed)
 	p.Heading = compass(numbers[trackerTrack])
-	if err := p.place(numbers[trackerLon], numbers[trackerLat]); err != nil {
-		c.after, c.err = reasonOf(err), err
-	}
+	return p.place(numbers[trackerLon], numbers[trackerLat])
 }

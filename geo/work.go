@@ -1,20 +1,6 @@
 package geo
 
-import (
-	"fmt"
-	"slices"
-)
-
-// candidate is what one element of a body says, before it is known who may
-// speak for whom.
-type candidate struct {
-	position Position // DeviceID is the body's word
-	badID    bool     // the body's device id is neither text nor an integer
-	badKey   bool     // the delivery id is no text
-	before   Reason   // a verdict that comes before all others: Malformed, OtherSensor
-	after    Reason   // a verdict that the ids outrank: Malformed, OutOfRange
-	err      error    // the detail of before or after
-}
+import "fmt"
 
 // work is what decoding one event needs. It serves one event after the other.
 type work struct {
@@ -23,12 +9,37 @@ type work struct {
 	scan     scanner // over the text
 	inner    scanner // over a value within it, such as a geometry
 	object   fields  // of the element being read
-	found    []candidate
+	who      sender
+
+	// items grows at the end of the caller's slice, from start. Until judge has
+	// gone over it an item says what its element says: DeviceID is the body's
+	// word, Reason and Err are of the element alone. notes has one entry per item.
+	items []Item
+	start int
+	notes []note
+
+	// The ids read last. Body and hub mostly name the same device, and one batch
+	// the same delivery again and again, which need not be allocated again.
+	device, delivery string
 }
 
-// keepCandidates is how many candidates a work keeps room for between events,
-// so that one great batch does not hold memory for ever.
-const keepCandidates = 512
+// note is what has to be known of an element until it is known who may speak
+// for whom.
+type note struct {
+	final  bool // Reason outranks all that the ids can say
+	badID  bool // the body's device id is neither text nor an integer
+	badKey bool // the delivery id is no text
+}
+
+// sender is who the hub says has sent an event.
+type sender struct{ device, module string }
+
+// begin prepares for an event, whose items go to the end of dst.
+func (w *work) begin(dst []Item, ev *Event) {
+	w.items, w.start = dst, len(dst)
+	w.who = sender{device: ev.HubDeviceID, module: ev.ModuleID}
+	w.device = w.who.device
+}
 
 // forget lets go of the event.
 func (w *work) forget() {
@@ -36,22 +47,29 @@ func (w *work) forget() {
 	w.scan.reset(nil)
 	w.inner.reset(nil)
 	w.object = fields{}
-	clear(w.found)
-	w.found = w.found[:0]
-	if cap(w.found) > keepCandidates {
-		w.found = nil
-	}
+	w.who = sender{}
+	w.items = nil
+	w.notes = w.notes[:0]
+	w.device, w.delivery = "", ""
 }
 
-// next appends a candidate that knows nothing. It is good until the next call.
-func (w *work) next() (*candidate, error) {
-	if len(w.found) >= w.cfg.MaxPositions {
-		return nil, &verdict{TooLarge, fmt.Errorf("more than %d positions in one event", w.cfg.MaxPositions)}
+// discard takes back the items found so far: the body does not parse to its end.
+func (w *work) discard() {
+	clear(w.items[w.start:])
+	w.items = w.items[:w.start]
+}
+
+// next appends an item that knows nothing. It is good until the next call.
+func (w *work) next() (*Item, *note, error) {
+	if len(w.notes) >= w.cfg.MaxPositions {
+		return nil, nil, &verdict{TooLarge, fmt.Errorf("more than %d positions in one event", w.cfg.MaxPositions)}
 	}
-	w.found = append(w.found, candidate{position: Position{
-		Altitude: unknown, Speed: unknown, Heading: unknown, Battery: unknown, HDOP: unknown,
-	}})
-	return &w.found[len(w.found)-1], nil
+	w.notes = append(w.notes, note{})
+	w.items = append(w.items, Item{})
+	item := &w.items[len(w.items)-1]
+	p := &item.Position
+	p.Altitude, p.Speed, p.Heading, p.Battery, p.HDOP = unknown, unknown, unknown, unknown, unknown
+	return item, &w.notes[len(w.notes)-1], nil
 }
 
 // errElement is the detail of an element of a batch that is something else.
@@ -59,11 +77,11 @@ const errElement = errText("element is no object")
 
 // addMalformed adds an element that cannot be read.
 func (w *work) addMalformed(detail error) error {
-	c, err := w.next()
+	item, note, err := w.next()
 	if err != nil {
 		return err
 	}
-	c.before, c.err = Malformed, detail
+	item.Reason, item.Err, note.final = Malformed, detail, true
 	return nil
 }
 
@@ -85,51 +103,64 @@ func (w *work) add(f *fields, allowed elements) error {
 	if isText(f.kind, "FeatureCollection") {
 		return w.addMalformed(errText("element is a FeatureCollection within a batch"))
 	}
-	c, err := w.next()
+	item, note, err := w.next()
 	if err != nil {
 		return err
 	}
-	var geometry []byte
+	p, geometry := &item.Position, f.geometry
 	if feature {
-		geometry = f.geometry
 		w.flatten(f)
 	}
+	p.DeviceID, note.badID = w.deviceID(f.deviceID)
+	p.DeliveryID, note.badKey = w.deliveryID(f.deliveryID)
 	if !w.carriesPositions(f.sensorType) {
-		c.before, c.err = OtherSensor, errText("the sensor type is not one of those configured")
-	}
-	c.identify(f)
-	if c.before != "" {
+		item.Reason, item.Err, note.final = OtherSensor, errText("the sensor type is not one of those configured"), true
 		return nil
 	}
 	if feature {
-		err = w.locateFeature(&c.position, geometry)
+		err = w.locateFeature(p, geometry)
 	} else {
-		err = locateFlat(&c.position, f)
+		err = locateFlat(p, f)
 	}
 	if err != nil {
-		c.after, c.err = reasonOf(err), err
+		item.Reason, item.Err = reasonOf(err), err
 		return nil
 	}
-	c.position.measure(f)
+	p.measure(f)
 	return nil
 }
 
 func (w *work) carriesPositions(sensorType []byte) bool {
-	return isNull(sensorType) || slices.ContainsFunc(w.cfg.SensorTypes, func(allowed string) bool {
-		return isText(sensorType, allowed)
-	})
+	if isNull(sensorType) {
+		return true
+	}
+	for _, allowed := range w.cfg.SensorTypes {
+		if isText(sensorType, allowed) {
+			return true
+		}
+	}
+	return false
 }
 
-// identify reads the ids. A delivery id only has to be a text where it is the
+// deviceID reads the body's device id.
+func (w *work) deviceID(value []byte) (id string, bad bool) {
+	text, ok := idText(value)
+	w.device = sameText(w.device, text)
+	return w.device, !ok
+}
+
+// deliveryID reads a delivery id. It only has to be a text where it is the
 // partition key; elsewhere an integer will do, and what is neither is left out.
-func (c *candidate) identify(f *fields) {
-	id, ok := idText(f.deviceID)
-	c.position.DeviceID, c.badID = string(id), !ok
-	if isNull(f.deliveryID) {
-		return
+func (w *work) deliveryID(value []byte) (id string, badKey bool) {
+	text, _ := idText(value)
+	w.delivery = sameText(w.delivery, text)
+	return w.delivery, !isNull(value) && value[0] != '"'
+}
+
+// sameText returns text as a string: known, if that is what it says.
+func sameText(known string, text []byte) string {
+	if string(text) == known {
+		return known
 	}
-	c.badKey = f.deliveryID[0] != '"'
-	if id, ok = idText(f.deliveryID); ok {
-		c.position.DeliveryID = string(id)
-	}
+	return string(text)
 }
