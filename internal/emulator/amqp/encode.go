@@ -91,10 +91,6 @@ func appendLong(b []byte, v int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, codeLong), uint64(v))
 }
 
-func appendTimestamp(b []byte, ms int64) []byte {
-	return binary.BigEndian.AppendUint64(append(b, codeTimestamp), uint64(ms))
-}
-
 func appendVariable[T ~string | ~[]byte](b []byte, short, long byte, v T) []byte {
 	if len(v) <= math.MaxUint8 {
 		b = append(b, short, byte(len(v)))

@@ -35,7 +35,7 @@ func FuzzFrame(f *testing.F) {
 	for _, body := range performatives {
 		f.Add(closeFrame(body(openFrame(nil, frameAMQP, 1)), 0))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	f.Fuzz(func(_ *testing.T, b []byte) {
 		if len(b) < frameHeader {
 			return
 		}

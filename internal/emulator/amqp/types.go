@@ -1,7 +1,7 @@
 package amqp
 
-// The AMQP types that have no Go type of their own (1.6). The others decode to
-// nil, bool, uint8..uint64, int8..int64, float32, float64, time.Time (in UTC,
+// These are the AMQP types that have no Go type of their own (1.6). The others
+// decode to nil, bool, uint8..uint64, int8..int64, float32, float64, time.Time (in UTC,
 // milliseconds), []byte and string.
 type (
 	// Symbol is a name from a constrained domain.
@@ -10,10 +10,12 @@ type (
 	Char rune
 	// UUID is a universally unique identifier.
 	UUID [16]byte
-	// Decimal32, Decimal64 and Decimal128 are IEEE 754-2008 decimals as they
-	// stand on the wire. Nothing here computes with them.
-	Decimal32  [4]byte
-	Decimal64  [8]byte
+	// Decimal32 is an IEEE 754-2008 decimal as it stands on the wire. Nothing
+	// here computes with it.
+	Decimal32 [4]byte
+	// Decimal64 is the same of twice the width.
+	Decimal64 [8]byte
+	// Decimal128 is the same of four times the width.
 	Decimal128 [16]byte
 
 	// List is a sequence of values of any types.

@@ -18,7 +18,7 @@ func TestContainersThroughTheSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := client.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: testDB}, nil)
-	wantStatus(t, err, http.StatusConflict, 0)
+	_ = wantStatus(t, err, http.StatusConflict, 0)
 	db, err := client.NewDatabase(testDB)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestContainersThroughTheSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = db.CreateContainer(ctx, props, nil)
-	wantStatus(t, err, http.StatusConflict, 0)
+	_ = wantStatus(t, err, http.StatusConflict, 0)
 
 	coll, err := db.NewContainer(testColl)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestContainersThroughTheSDK(t *testing.T) {
 	}
 	got.PartitionKeyDefinition.Paths = []string{"/deliveryId"}
 	_, err = coll.Replace(ctx, *got, nil)
-	wantStatus(t, err, http.StatusBadRequest, 0)
+	_ = wantStatus(t, err, http.StatusBadRequest, 0)
 
 	if _, err := coll.Delete(ctx, nil); err != nil {
 		t.Fatalf("delete: %v", err)
