@@ -152,15 +152,15 @@ func (s *Server) container(databaseID, id string) *container {
 // serveDatabases serves /dbs.
 func (s *Server) serveDatabases(r *http.Request, body []byte) *reply {
 	switch {
-	case r.Method == http.MethodGet:
+	case r.Method == http.MethodGet || isQuery(r):
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		var list []any
 		for _, id := range slices.Sorted(maps.Keys(s.databases)) {
 			list = append(list, s.databases[id].served())
 		}
-		return feed("", "Databases", list)
-	case r.Method == http.MethodPost && !isQuery(r):
+		return queriedFeed(r, body, "", "Databases", list)
+	case r.Method == http.MethodPost:
 		var sent struct {
 			ID string `json:"id"`
 		}
@@ -206,7 +206,7 @@ func (s *Server) serveDatabase(r *http.Request, id string) *reply {
 // serveContainers serves /dbs/{id}/colls.
 func (s *Server) serveContainers(r *http.Request, databaseID string, body []byte) *reply {
 	switch {
-	case r.Method == http.MethodGet:
+	case r.Method == http.MethodGet || isQuery(r):
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		d := s.databases[databaseID]
@@ -219,8 +219,8 @@ func (s *Server) serveContainers(r *http.Request, databaseID string, body []byte
 		}) {
 			list = append(list, c.served())
 		}
-		return feed(d.resource.rid, "DocumentCollections", list)
-	case r.Method == http.MethodPost && !isQuery(r):
+		return queriedFeed(r, body, d.resource.rid, "DocumentCollections", list)
+	case r.Method == http.MethodPost:
 		def, err := parseDefinition(body)
 		if err != nil {
 			return badRequest(err.Error())

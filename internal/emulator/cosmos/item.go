@@ -2,20 +2,37 @@ package cosmos
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
+
+	"warmpath/internal/emulator/cosmos/sql"
 )
 
 // serveDocuments serves /dbs/{id}/colls/{id}/docs.
 func (s *Server) serveDocuments(r *http.Request, c *container, body []byte) *reply {
-	if r.Method != http.MethodPost || isQuery(r) {
+	switch {
+	case r.Method == http.MethodGet && r.Header.Get(headerAIM) == "":
+		return c.serveFeed(r)
+	case r.Method != http.MethodPost:
 		return unsupported(r)
+	case isQuery(r):
+		return c.serveQuery(r, body)
 	}
 	op := operation{verb: verbCreate}
 	if strings.EqualFold(r.Header.Get(headerUpsert), "true") {
 		op.verb = verbUpsert
 	}
 	return c.serveOperation(r, &op, body)
+}
+
+// serveFeed lists documents, a page at a time.
+func (c *container) serveFeed(r *http.Request) *reply {
+	everything, err := sql.Parse("SELECT * FROM c", nil)
+	if err != nil {
+		return failure(http.StatusInternalServerError, 0, err.Error())
+	}
+	h := r.Header.Clone()
+	h.Set(headerCrossPartition, "true") // a list needs no permission to cross
+	return c.page(h, everything)
 }
 
 // serveDocument serves /dbs/{id}/colls/{id}/docs/{id}.
@@ -51,6 +68,7 @@ func (c *container) serveOperation(r *http.Request, op *operation, body []byte) 
 	op.key, op.hash = key, def.hash(key)
 	op.ifMatch = r.Header.Get(headerIfMatch)
 	op.ifNoneMatch = r.Header.Get(headerIfNoneMatch)
+	op.session = r.Header.Get(headerSession)
 	if op.verb.writes() {
 		if refused := op.prepare(def, body); refused != nil {
 			return refused.reply()
@@ -83,10 +101,4 @@ func (o *outcome) reply() *reply {
 		out.code, out.message = errorCode(o.status), o.message
 	}
 	return out
-}
-
-// sessionToken names a state of a range: the range, a version of the topology
-// and a log sequence number.
-func sessionToken(rangeID string, lsn uint64) string {
-	return rangeID + ":-1#" + strconv.FormatUint(lsn, 10)
 }

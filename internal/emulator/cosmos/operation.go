@@ -40,6 +40,7 @@ type operation struct {
 	id          string
 	ifMatch     string
 	ifNoneMatch string
+	session     string // token of the client; asked by reads
 
 	// For verbs that write:
 	body    []byte // compact at its ends, without system properties

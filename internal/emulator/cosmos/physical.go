@@ -80,6 +80,15 @@ func (p *physical) execute(op *operation, now time.Time) outcome {
 		if doc != nil {
 			return p.fail(http.StatusConflict, messageConflict)
 		}
+	case verbRead:
+		if op.session != "" && sessionLSN(op.session, p.id) > p.lsn {
+			o := p.fail(http.StatusNotFound, messageSession)
+			o.sub = subSession
+			return o
+		}
+		if doc == nil {
+			return p.fail(http.StatusNotFound, messageNotFound)
+		}
 	case verbUpsert:
 		// Like the service, an upsert whose document is missing creates it
 		// whatever etag it names.

@@ -16,17 +16,20 @@ const (
 	headerAuthorization   = "Authorization"
 	headerCharge          = "X-Ms-Request-Charge"
 	headerContinuation    = "X-Ms-Continuation"
+	headerCrossPartition  = "X-Ms-Documentdb-Query-Enablecrosspartition"
 	headerDate            = "X-Ms-Date"
 	headerETag            = "Etag"
 	headerIfMatch         = "If-Match"
 	headerIfNoneMatch     = "If-None-Match"
 	headerItemCount       = "X-Ms-Item-Count"
+	headerMaxItemCount    = "X-Ms-Max-Item-Count"
 	headerOfferAutoscale  = "X-Ms-Cosmos-Offer-Autopilot-Settings"
 	headerOfferThroughput = "X-Ms-Offer-Throughput"
 	headerPartitionKey    = "X-Ms-Documentdb-Partitionkey"
 	headerPrefer          = "Prefer"
 	headerQuery           = "X-Ms-Documentdb-Query"
 	headerQueryOld        = "X-Ms-Documentdb-Isquery"
+	headerQueryPlan       = "X-Ms-Cosmos-Is-Query-Plan-Request"
 	headerRangeID         = "X-Ms-Documentdb-Partitionkeyrangeid"
 	headerRetryAfter      = "X-Ms-Retry-After-Ms"
 	headerSession         = "X-Ms-Session-Token"
@@ -124,6 +127,41 @@ func feed(rid, name string, list []any) *reply {
 	out := metadata(http.StatusOK, map[string]any{"_rid": rid, name: list, "_count": len(list)}, "")
 	out.itemCount = len(list)
 	return out
+}
+
+// queriedFeed answers with those of a list of resources that a query wants, or
+// with all of them if the request is no query.
+func queriedFeed(r *http.Request, body []byte, rid, name string, list []any) *reply {
+	if !isQuery(r) {
+		return feed(rid, name, list)
+	}
+	q, err := parseQuery(body)
+	if err != nil {
+		return badRequest(err.Error())
+	}
+	if q.NeedsOnePartition() {
+		return badRequest("Queries on " + name + " that order, count or cut are not supported by this server.")
+	}
+	var wanted []any
+	for _, v := range list {
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return failure(http.StatusInternalServerError, 0, err.Error())
+		}
+		ok, err := q.Matches(raw)
+		if err != nil {
+			return badRequest(err.Error())
+		}
+		if ok && !q.All {
+			if raw, ok, err = q.Project(nil, raw); err != nil {
+				return badRequest(err.Error())
+			}
+		}
+		if ok {
+			wanted = append(wanted, json.RawMessage(raw))
+		}
+	}
+	return feed(rid, name, wanted)
 }
 
 // write sends the reply.
