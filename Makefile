@@ -16,6 +16,10 @@ build: ## build the commands into bin/
 test: ## run all tests with the race detector
 	go test -race ./...
 
+.PHONY: full
+full: ## run the end-to-end tests at full size (minutes)
+	go test -race -timeout 60m ./internal/local -full
+
 .PHONY: vet
 vet: ## gofmt and go vet
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt would change:"; echo "$$files"; exit 1; }

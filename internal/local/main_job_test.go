@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +18,9 @@ import (
 	"warmpath/processor"
 	"warmpath/telemetry"
 )
+
+// full runs the tests at the size that proves most and takes longest: make full.
+var full = flag.Bool("full", false, "run the tests at full size")
 
 // The SDK leaves one goroutine behind per closed client, see docs/ARCHITECTURE.md.
 func TestMain(m *testing.M) {
