@@ -28,7 +28,8 @@ type Config struct {
 	// time one write may take before the connection is dropped.
 	HandshakeTimeout, WriteTimeout time.Duration
 	// SASL lists the mechanisms in the order in which they are offered.
-	SASL []Mechanism
+	SASL  []Mechanism
+	Hooks Hooks
 	// Logger gets one line per refused or broken connection at level debug.
 	Logger *slog.Logger
 }
@@ -63,7 +64,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("MaxConnections, MaxSessions, MaxLinks are %d, %d, %d, want at least 1 (sessions at most 65536)",
 			c.MaxConnections, c.MaxSessions, c.MaxLinks)
 	case c.Window < 2:
-		return fmt.Errorf("Window is %d, want at least 2", c.Window)
+		return fmt.Errorf("field Window is %d, want at least 2", c.Window)
 	case c.IdleTimeout < time.Second || c.HandshakeTimeout <= 0 || c.WriteTimeout <= 0:
 		return fmt.Errorf("IdleTimeout, HandshakeTimeout, WriteTimeout are %v, %v, %v, want at least 1s and above 0",
 			c.IdleTimeout, c.HandshakeTimeout, c.WriteTimeout)

@@ -64,6 +64,9 @@ func (c *Conn) User() string { return c.user }
 // RemoteAddr is the peer's network address.
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 
+// Context ends with the connection.
+func (c *Conn) Context() context.Context { return c.ctx }
+
 // Close tells the peer that the connection ends, with a reason or nil, and ends
 // it. It does not wait.
 func (c *Conn) Close(reason *Error) {
@@ -141,6 +144,11 @@ func lost(err error) bool {
 // writes.
 func (c *Conn) handshake() error {
 	config := &c.server.config
+	if accept := config.Hooks.Accept; accept != nil {
+		if err := accept(c); err != nil {
+			return err
+		}
+	}
 	_ = c.nc.SetDeadline(time.Now().Add(config.HandshakeTimeout))
 	if err := c.expectHeader(saslHeader); err != nil {
 		return err
@@ -177,8 +185,21 @@ func (c *Conn) handshake() error {
 		ChannelMax:   uint16(config.MaxSessions - 1),
 		IdleTimeout:  uint32(config.IdleTimeout.Milliseconds()),
 	}
-	if err := c.writeNow(closeFrame(answer.appendTo(openFrame(nil, frameAMQP, 0)), 0)); err != nil {
+	var refused *Error
+	if open := config.Hooks.Open; open != nil {
+		refused = open(c)
+	}
+	frames := closeFrame(answer.appendTo(openFrame(nil, frameAMQP, 0)), 0)
+	if refused != nil {
+		at := len(frames)
+		frames = closeFrame(appendEnding(openFrame(frames, frameAMQP, 0), codeClose, refused), at)
+	}
+	if err := c.writeNow(frames); err != nil {
 		return err
+	}
+	if refused != nil {
+		_, _ = c.readFrame() // the peer's close, or nothing
+		return refused
 	}
 	return c.nc.SetDeadline(time.Time{})
 }
@@ -221,7 +242,7 @@ func (c *Conn) readFrame() (frame, error) {
 		return frame{}, err
 	}
 	f, err := parseFrame(head, c.server.config.MaxFrameSize)
-	if err != io.ErrShortBuffer {
+	if !errors.Is(err, io.ErrShortBuffer) {
 		return f, err
 	}
 	whole, err := c.reader.Peek(f.size)

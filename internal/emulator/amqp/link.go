@@ -62,6 +62,14 @@ func (l *Link) Detach(reason *Error) {
 	l.detach(reason)
 }
 
+// Suspend detaches the link without closing it, as if it were to be resumed.
+// Nothing here resumes links; it shows how a peer takes it.
+func (l *Link) Suspend(reason *Error) {
+	l.session.conn.mu.Lock()
+	defer l.session.conn.mu.Unlock()
+	l.leave(reason, false)
+}
+
 // EndSession ends the session that carries the link, with a reason or nil.
 func (l *Link) EndSession(reason *Error) {
 	l.session.conn.mu.Lock()
@@ -77,14 +85,16 @@ func (l *Link) refuse(reason *Error) {
 	l.detach(reason)
 }
 
-func (l *Link) detach(reason *Error) {
+func (l *Link) detach(reason *Error) { l.leave(reason, true) }
+
+func (l *Link) leave(reason *Error, closed bool) {
 	switch {
 	case l.session.state != sessionOpen:
 	case l.state == linkPending:
 		l.refuse(reason)
 	case l.state == linkAttached:
 		l.state = linkDetaching
-		l.sendDetach(reason)
+		l.sendDetach(reason, closed)
 		if l.in != nil { // undone: the peer gets no outcome for it
 			l.in.queue, l.in.queued = nil, 0
 		}
@@ -92,8 +102,8 @@ func (l *Link) detach(reason *Error) {
 	l.cancel()
 }
 
-func (l *Link) sendDetach(reason *Error) {
-	p := detach{handle: l.attach.Handle, closed: true, err: reason}
+func (l *Link) sendDetach(reason *Error, closed bool) {
+	p := detach{handle: l.attach.Handle, closed: closed, err: reason}
 	l.session.conn.control(l.session.channel, p.appendTo)
 }
 
@@ -157,7 +167,7 @@ func (l *Link) served() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l.state == linkDetached {
-		l.sendDetach(nil)
+		l.sendDetach(nil, true)
 		l.forget()
 	} else {
 		reason := (*Error)(nil)

@@ -62,6 +62,14 @@ func (o *Outgoing) Offer(messages ...[]byte) (taken int) {
 	return taken
 }
 
+// Ready tells whether Offer would take a message now.
+func (o *Outgoing) Ready() bool {
+	c := o.session.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return o.state == linkAttached && o.session.state == sessionOpen && len(o.rest) == 0 && o.credit > 0 && o.mayTransfer()
+}
+
 // resume continues a message that was stopped, and wakes the handler: the window
 // or the writer has room again. The caller holds mu.
 func (o *Outgoing) resume() {

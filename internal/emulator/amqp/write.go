@@ -45,7 +45,8 @@ func (c *Conn) write() {
 		select {
 		case <-c.wake:
 		case <-beat.C:
-			idle = true
+			hook := c.server.config.Hooks.Heartbeat
+			idle = hook == nil || hook(c)
 		}
 		for {
 			c.mu.Lock()

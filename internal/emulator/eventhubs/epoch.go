@@ -12,15 +12,6 @@ import (
 // within one consumer group.
 const maxPlainReceivers = 5
 
-// receiver is one receiving link of a partition.
-type receiver struct {
-	link     *amqp.Outgoing
-	name     string
-	group    string // lower case
-	hasEpoch bool
-	epoch    int64
-}
-
 // receivers are those of one partition, over all consumer groups. The zero value
 // is ready.
 type receivers struct {
@@ -87,12 +78,18 @@ func (rs *receivers) close(reason *amqp.Error) []*receiver {
 	return slices.Collect(maps.Keys(rs.all))
 }
 
+func (rs *receivers) list() []*receiver {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return slices.Collect(maps.Keys(rs.all))
+}
+
 // notify wakes every receiver: there is a new event.
 func (rs *receivers) notify() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for r := range rs.all {
-		r.link.Notify()
+		r.notify()
 	}
 }
 

@@ -110,18 +110,23 @@ func (h *hub) leave(link *amqp.Incoming) {
 	delete(h.senders, link)
 }
 
+func (h *hub) sending() []*amqp.Incoming {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.senders))
+}
+
 // evict ends all links of the hub and keeps new ones away: it is gone.
 func (h *hub) evict(reason *amqp.Error) {
 	h.mu.Lock()
 	h.gone = reason
-	senders := slices.Collect(maps.Keys(h.senders))
 	h.mu.Unlock()
-	for _, link := range senders {
+	for _, link := range h.sending() {
 		link.Detach(reason)
 	}
 	for _, p := range h.all() {
 		for _, r := range p.receivers.close(reason) {
-			r.link.Detach(reason)
+			r.detach(reason)
 		}
 	}
 }
@@ -159,14 +164,23 @@ func (p *partition) append(r *record) Position {
 	if r.enqueued.IsZero() {
 		r.enqueued = now
 	}
-	var at Position
-	at.Sequence, _ = p.log.append(r.enqueued.UnixMilli(), func(b []byte, sequence, offset int64) []byte {
-		at.Offset = p.formatOffset(offset)
-		return r.appendTo(b, sequence, at.Offset, r.enqueued)
+	at := p.appendEncoded(r.enqueued, func(b []byte, at Position) []byte {
+		return r.appendTo(b, at.Sequence, at.Offset, r.enqueued)
 	})
 	if p.hub.config.Retention > 0 && at.Sequence%expireEvery == 0 {
 		p.expire(now)
 	}
+	return at
+}
+
+// appendEncoded adds the event that encode appends to its argument, whatever it
+// is, and wakes the receivers.
+func (p *partition) appendEncoded(enqueued time.Time, encode func(b []byte, at Position) []byte) Position {
+	var at Position
+	p.log.append(enqueued.UnixMilli(), func(b []byte, sequence, offset int64) []byte {
+		at = Position{Sequence: sequence, Offset: p.formatOffset(offset)}
+		return encode(b, at)
+	})
 	p.receivers.notify()
 	return at
 }

@@ -29,6 +29,7 @@ type log struct {
 	offset  int64        // offset of the next event
 	last    int64        // offset of the newest event, kept or not
 	newest  int64        // enqueued time of the newest event, Unix ms
+	gap     int64        // sequence numbers to leave out before the next event
 	scratch []byte
 }
 
@@ -50,12 +51,14 @@ func (c *chunk) start(i int) uint32 {
 func newLog() *log { return &log{offset: firstOffset} }
 
 // append adds the event that encode appends to its argument, given its sequence
-// number and offset, which it returns.
-func (l *log) append(enqueued int64, encode func(b []byte, sequence, offset int64) []byte) (sequence, offset int64) {
+// number and offset.
+func (l *log) append(enqueued int64, encode func(b []byte, sequence, offset int64) []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sequence, offset = l.next, l.offset
-	l.scratch = encode(l.scratch[:0], sequence, offset)
+	l.next += l.gap
+	l.gap = 0
+	offset := l.offset
+	l.scratch = encode(l.scratch[:0], l.next, offset)
 	c := l.room(len(l.scratch))
 	c.data = append(c.data, l.scratch...)
 	c.ends = append(c.ends, uint32(len(c.data)))
@@ -63,7 +66,6 @@ func (l *log) append(enqueued int64, encode func(b []byte, sequence, offset int6
 	l.next++
 	l.offset += int64(len(l.scratch))
 	l.last, l.newest = offset, enqueued
-	return sequence, offset
 }
 
 // room returns a chunk that can take an event of n bytes.
@@ -71,7 +73,7 @@ func (l *log) room(n int) *chunk {
 	size := minChunk
 	if len(l.chunks) > 0 {
 		last := l.chunks[len(l.chunks)-1]
-		if cap(last.data)-len(last.data) >= n {
+		if last.first+int64(len(last.ends)) == l.next && cap(last.data)-len(last.data) >= n {
 			return last
 		}
 		size = min(maxChunk, 2*cap(last.data))
@@ -82,21 +84,35 @@ func (l *log) room(n int) *chunk {
 }
 
 // read appends to out the events from sequence number from on, until out is
-// full or there are no more, and returns the sequence number of the first. It is
-// greater than from if the events asked for were trimmed.
+// full, there are no more, or numbers were skipped. It returns the sequence
+// number of the first, which is greater than from if the events asked for were
+// trimmed or never were.
 func (l *log) read(from int64, out [][]byte) (first int64, events [][]byte) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	from = max(from, l.begin)
-	at := l.find(func(c *chunk) bool { return c.first > from })
-	for n := from; at < len(l.chunks) && len(out) < cap(out); at++ {
+	first = max(from, l.begin)
+	n := first
+	for at := l.find(func(c *chunk) bool { return c.first > n }); at < len(l.chunks) && len(out) < cap(out); at++ {
 		c := l.chunks[at]
+		if c.first > n {
+			if len(out) > 0 {
+				break
+			}
+			first, n = c.first, c.first
+		}
 		for i := int(n - c.first); i < len(c.ends) && len(out) < cap(out); i++ {
 			out = append(out, c.data[c.start(i):c.ends[i]:c.ends[i]])
 			n++
 		}
 	}
-	return from, out
+	return first, out
+}
+
+// skip leaves out n sequence numbers before the next event.
+func (l *log) skip(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gap += n
 }
 
 // find returns the index of the last chunk for which after is false; after must
@@ -160,15 +176,13 @@ func (l *log) trimLocked(before int64) {
 func (l *log) expire(ms int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.begin
 	for _, c := range l.chunks {
-		for i := int(before - c.first); i < len(c.enqueue); i++ {
+		for i := max(0, int(l.begin-c.first)); i < len(c.enqueue); i++ {
 			if c.enqueue[i] >= ms {
-				l.trimLocked(before)
+				l.trimLocked(c.first + int64(i))
 				return
 			}
-			before++
 		}
 	}
-	l.trimLocked(before)
+	l.trimLocked(l.next)
 }

@@ -55,6 +55,9 @@ func (h *hub) describe() amqp.Map {
 
 func (p *partition) describe() amqp.Map {
 	info := p.info()
+	if info.LastSequence < 0 { // what the service says of a partition never used
+		info.BeginSequence = -1
+	}
 	return amqp.Map{
 		{Key: "name", Value: p.hub.config.Name},
 		{Key: "type", Value: typePartition},

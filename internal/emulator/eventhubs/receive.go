@@ -13,43 +13,22 @@ const (
 	propertyReceiverName = "com.microsoft:receiver-name"
 )
 
-// readAhead is how many events are offered to a link at a time. It bounds how
-// long one link keeps its connection's others waiting.
-const readAhead = 128
-
 // serveReceiver serves a link that receives from a partition.
 func (p *peer) serveReceiver(link *amqp.Outgoing, a address) {
-	h := p.server.hub(a.hub)
-	if h == nil {
-		link.Refuse(notFound(a.hub))
-		return
-	}
-	group := strings.ToLower(a.group)
-	if !h.groups[group] {
-		link.Refuse(notFound(h.config.Name + "|" + a.group))
-		return
-	}
-	part := h.partition(a.partition)
+	r := newReceiver(link, a)
+	part, refused := p.server.find(a)
 	if part == nil {
-		link.Refuse(noPartition(h, a.partition))
+		link.Refuse(refused)
 		return
 	}
-	from, err := parseStart(link.Attach().Filter)
-	if err != nil {
-		link.Refuse(amqp.Errorf(amqp.InvalidField, "%v", err))
+	if !p.attach(&link.Link, r.call(OpAttach, part)) {
 		return
 	}
-	next, refused := part.locate(from)
+	next, refused := part.startOf(link.Attach().Filter)
 	if refused != nil {
 		link.Refuse(refused)
 		return
 	}
-
-	r := &receiver{link: link, group: group, name: link.Attach().Properties.String(propertyReceiverName)}
-	if r.name == "" {
-		r.name = link.Attach().Name
-	}
-	r.epoch, r.hasEpoch = integer(link.Attach().Properties.Get(propertyEpoch))
 	losers, refused := part.receivers.admit(r)
 	if refused != nil {
 		link.Refuse(refused)
@@ -57,32 +36,63 @@ func (p *peer) serveReceiver(link *amqp.Outgoing, a address) {
 	}
 	defer part.receivers.leave(r)
 	for _, loser := range losers {
-		loser.link.Detach(stolen(loser, r))
+		loser.detach(stolen(loser, r))
 	}
 	if link.Accept(amqp.Answer{}) == nil {
-		pump(link, part.log, next)
+		feed := pump{server: p.server, part: part, r: r, next: next}
+		feed.run()
 	}
 }
 
-// pump offers the events from next on until the link ends.
-func pump(link *amqp.Outgoing, l *log, next int64) {
-	buffer := make([][]byte, 0, readAhead)
-	for {
-		first, events := l.read(next, buffer)
-		taken := link.Offer(events...)
-		next = first + int64(taken)
-		if len(events) == 0 {
-			link.Drained()
-		}
-		if taken > 0 && taken == len(events) {
-			continue
-		}
-		select {
-		case <-link.Wake():
-		case <-link.Context().Done():
-			return
-		}
+// attach lets control functions decide about a link to a hub, and reports
+// whether it may go on.
+func (p *peer) attach(link *amqp.Link, call *Call) bool {
+	v, ok := p.server.controls.await(link.Context(), call)
+	switch {
+	case !ok:
+		return false
+	case v.Action == Drop:
+		<-link.Context().Done()
+		return false
+	case v.Action == Refuse, v.Action == DetachLink:
+		link.Refuse(orDefault(v.Error, amqp.InternalError))
+		return false
 	}
+	return !sever(v, p.conn, link)
+}
+
+func newReceiver(link *amqp.Outgoing, a address) *receiver {
+	r := &receiver{link: link, group: strings.ToLower(a.group), name: link.Attach().Properties.String(propertyReceiverName)}
+	if r.name == "" {
+		r.name = link.Attach().Name
+	}
+	r.epoch, r.hasEpoch = integer(link.Attach().Properties.Get(propertyEpoch))
+	return r
+}
+
+// find returns the partition of a receiver's address, or why there is none.
+func (s *Server) find(a address) (*partition, *amqp.Error) {
+	h := s.hub(a.hub)
+	if h == nil {
+		return nil, notFound(a.hub)
+	}
+	if !h.groups[strings.ToLower(a.group)] {
+		return nil, notFound(h.config.Name + "|" + a.group)
+	}
+	part := h.partition(a.partition)
+	if part == nil {
+		return nil, noPartition(h, a.partition)
+	}
+	return part, nil
+}
+
+// startOf finds the sequence number at which a receiver's filter begins.
+func (p *partition) startOf(filters amqp.Map) (int64, *amqp.Error) {
+	from, err := parseStart(filters)
+	if err != nil {
+		return 0, amqp.Errorf(amqp.InvalidField, "%v", err)
+	}
+	return p.locate(from)
 }
 
 // integer reads a number of any AMQP integer type.

@@ -57,8 +57,33 @@ func (p *peer) serveRequests(link *amqp.Incoming, node string) {
 			continue
 		}
 		d.Accept()
-		p.reply(req, node, answer(req))
+		v, ok := p.server.controls.await(link.Context(), req.call(node))
+		if !ok || v.Action == Drop || sever(v, p.conn, &link.Link) {
+			continue
+		}
+		r := answer(req)
+		switch v.Action {
+		case Refuse:
+			r = response{status: v.Status, description: v.Description}
+		case Replace:
+			r.value = v.Value
+		}
+		p.reply(req, node, r)
 	}
+}
+
+// call describes the request to control functions.
+func (r *request) call(node string) *Call {
+	call := &Call{Op: OpCBS, Remote: r.link.Conn().RemoteAddr().String()}
+	if node == nodeCBS {
+		call.Audience = r.arguments.String("name")
+		return call
+	}
+	call.Op = OpManagement
+	call.Hub = r.arguments.String("name")
+	call.Partition = r.arguments.String("partition")
+	call.Type = r.arguments.String("type")
+	return call
 }
 
 func parseRequest(d *amqp.Delivery) (*request, error) {

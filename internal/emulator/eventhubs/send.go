@@ -26,6 +26,10 @@ func (p *peer) serveSender(link *amqp.Incoming, a address) {
 			return
 		}
 	}
+	call := &Call{Op: OpAttach, Remote: p.conn.RemoteAddr().String(), Hub: h.config.Name, Partition: a.partition, Sender: true}
+	if !p.attach(&link.Link, call) {
+		return
+	}
 	if !h.join(link) {
 		link.Refuse(notFound(a.hub))
 		return
@@ -39,17 +43,36 @@ func (p *peer) serveSender(link *amqp.Incoming, a address) {
 		if err != nil {
 			return
 		}
-		records, err := parseDelivery(d)
-		if err != nil {
-			d.Reject(amqp.Errorf(amqp.DecodeError, "%v", err))
-			continue
+		p.take(d, h, fixed, a)
+	}
+}
+
+// take handles one delivery of a sender.
+func (p *peer) take(d *amqp.Delivery, h *hub, fixed *partition, a address) {
+	records, err := parseDelivery(d)
+	if err != nil {
+		d.Reject(amqp.Errorf(amqp.DecodeError, "%v", err))
+		return
+	}
+	if a.publisher != "" {
+		for i := range records {
+			records[i].publish(a.publisher)
 		}
-		if a.publisher != "" {
-			for i := range records {
-				records[i].publish(a.publisher)
-			}
-		}
+	}
+	call := &Call{Op: OpSend, Remote: p.conn.RemoteAddr().String(), Hub: h.config.Name, Partition: a.partition, Events: len(records)}
+	v, ok := p.server.controls.await(d.Link().Context(), call)
+	if !ok || v.Action == Drop || sever(v, p.conn, &d.Link().Link) {
+		return
+	}
+	if v.Action == Refuse {
+		d.Reject(orDefault(v.Error, amqp.InternalError))
+		return
+	}
+	h.append(fixed, records)
+	if v.Action == Repeat {
 		h.append(fixed, records)
+	}
+	if v.Action != Mute {
 		d.Accept()
 	}
 }

@@ -3,7 +3,9 @@ package eventhubs
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +25,7 @@ type Server struct {
 	listener net.Listener
 	amqp     *amqp.Server
 	served   chan struct{}
+	controls controls
 
 	mu   sync.RWMutex // covers hubs
 	hubs map[string]*hub
@@ -50,6 +53,7 @@ func Start(options ...Option) (*Server, error) {
 	ac.ContainerID = c.namespace
 	ac.MaxMessageSize = c.maxMessageSize
 	ac.Logger = c.logger
+	ac.Hooks = s.hooks()
 	// Clients take the first that they know; the second is what the service's
 	// own libraries call the first.
 	ac.SASL = []amqp.Mechanism{amqp.Anonymous("ANONYMOUS"), amqp.Anonymous("MSSBCBS"), amqp.Plain(s.gate.plain)}
@@ -133,6 +137,12 @@ func (s *Server) hub(name string) *hub {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.hubs[strings.ToLower(name)]
+}
+
+func (s *Server) allHubs() []*hub {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.hubs))
 }
 
 func (s *Server) partition(hub, id string) (*partition, error) {

@@ -2,9 +2,13 @@ package eventhubs_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"testing"
+	"time"
 
 	client "github.com/Azure/go-amqp"
 
@@ -211,4 +215,38 @@ func TestBrokenMessagesAreRejected(t *testing.T) {
 	if err := sender.Send(short, client.NewMessage([]byte("fine")), nil); err != nil {
 		t.Errorf("after a rejected message: %v", err)
 	}
+}
+
+// impatient opens a connection by hand whose idle timeout is 40 ms.
+func impatient(t *testing.T, s *eventhubs.Server) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	read := func(n int) {
+		if _, err := io.ReadFull(conn, make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frame := func() {
+		head := make([]byte, 4)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		read(int(binary.BigEndian.Uint32(head)) - 4)
+	}
+	fmt.Fprint(conn, "AMQP\x03\x01\x00\x00")
+	read(8)
+	frame()
+	fmt.Fprint(conn, "\x00\x00\x00\x19\x02\x01\x00\x00\x00\x53\x41\xc0\x0c\x01\xa3\x09ANONYMOUS")
+	frame()
+	fmt.Fprint(conn, "AMQP\x00\x01\x00\x00")
+	read(8)
+	// open: container "x", no hostname, frames of 512 bytes, any channel, 40 ms
+	fmt.Fprint(conn, "\x00\x00\x00\x1a\x02\x00\x00\x00\x00\x53\x10\xc0\x0d\x05\xa1\x01x\x40\x70\x00\x00\x02\x00\x40\x52\x28")
+	frame()
+	return conn
 }
