@@ -37,7 +37,9 @@ func TestFaultsThatClientsGetOver(t *testing.T) {
 		fault func(*testing.T, *eventhubs.Server)
 	}{
 		{"reset", func(_ *testing.T, s *eventhubs.Server) { s.ResetConnections() }},
-		{"close", func(_ *testing.T, s *eventhubs.Server) { s.CloseConnections(amqp.Errorf(amqp.ConnectionForced, "test")) }},
+		{"close", func(_ *testing.T, s *eventhubs.Server) {
+			s.CloseConnections(amqp.Errorf(amqp.ConnectionForced, "test"))
+		}},
 		{"close without reason", func(_ *testing.T, s *eventhubs.Server) { s.CloseConnections(nil) }},
 		{"session end", func(_ *testing.T, s *eventhubs.Server) {
 			s.EndSessions(all, amqp.Errorf(amqp.InternalError, "test"))
