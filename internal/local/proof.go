@@ -44,11 +44,7 @@ func parse(body []byte) (document, error) {
 // Documents returns what the container holds, as the census wants to see it.
 func (w *World) Documents() ([]fleet.Doc, error) {
 	var docs []fleet.Doc
-	stand := map[[2]string]cosmos.Write{}
-	for _, write := range w.Cosmos.Journal(Database, Container) {
-		stand[[2]string{write.Key, write.ID}] = write
-	}
-	for _, stored := range stand {
+	for stored := range w.Cosmos.Documents(Database, Container) {
 		d, err := parse(stored.Body)
 		if err != nil {
 			return nil, err
