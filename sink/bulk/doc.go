@@ -1,0 +1,2 @@
+// Package bulk writes documents to Azure Cosmos DB for NoSQL in bulk.
+package bulk
