@@ -2,7 +2,6 @@ package geo
 
 import (
 	"bytes"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -53,7 +52,7 @@ func (w *work) unpack(body []byte, c coding) ([]byte, error) {
 // readText reads a text by its first byte. What is in an envelope may not be
 // another.
 func (w *work) readText(text []byte, maybeEnvelope bool) error {
-	switch leadingByte(text) {
+	switch byteAt(text, skipBlanks(text, 0)) {
 	case '{':
 		return w.readObject(text, maybeEnvelope)
 	case '[':
@@ -68,16 +67,6 @@ func (w *work) readText(text []byte, maybeEnvelope bool) error {
 // blanks are what JSON takes for white space. No other Unicode space is blank.
 const blanks = " \t\r\n"
 
-// leadingByte returns the first byte of a text that is not blank, 0 if all are.
-func leadingByte(text []byte) byte {
-	for _, c := range text {
-		if strings.IndexByte(blanks, c) < 0 {
-			return c
-		}
-	}
-	return 0
-}
-
 // readObject reads a text that begins as an object: an envelope, a
 // FeatureCollection or one position, or else lines of objects.
 func (w *work) readObject(text []byte, maybeEnvelope bool) error {
@@ -86,10 +75,10 @@ func (w *work) readObject(text []byte, maybeEnvelope bool) error {
 		return w.readLines(text, err)
 	}
 	switch {
-	case maybeEnvelope && f.isEnvelope():
+	case maybeEnvelope && f.isEnvelope() && w.mapped.latitude == nil:
 		return w.readEnvelope(f)
 	case isText(f.kind, "FeatureCollection"):
-		if leadingByte(f.features) != '[' {
+		if byteAt(f.features, 0) != '[' {
 			return errText("features of the FeatureCollection are no array")
 		}
 		return w.readArray(f.features, onlyFeatures)
@@ -98,15 +87,25 @@ func (w *work) readObject(text []byte, maybeEnvelope bool) error {
 	}
 }
 
-// readMembers reads a text that is one object and nothing else.
+// readMembers reads a text that begins as an object and is nothing else.
 func (w *work) readMembers(text []byte, f *fields) error {
-	*f = fields{}
-	w.scan.reset(text)
-	w.scan.peek()
-	if err := w.scan.object(f); err != nil {
+	end, err := w.readFields(text, skipBlanks(text, 0), 0, f)
+	if err != nil {
 		return err
 	}
-	return w.scan.end()
+	return scanEnd(text, end)
+}
+
+// readFields reads the object that begins at a place.
+func (w *work) readFields(text []byte, at, depth int, f *fields) (int, error) {
+	*f = fields{}
+	end, err := scanObject(text, at, depth, f)
+	if err == nil && w.mapper != nil {
+		w.mapped = fields{}
+		w.walker.reset(text[at:end])
+		_ = w.walker.walk(&w.mapper.root, &w.mapped) // just read: it is valid
+	}
+	return end, err
 }
 
 // readLines reads newline-delimited JSON: a line that is no object is one bad
@@ -140,26 +139,27 @@ func (w *work) readLines(text []byte, notLines error) error {
 // readArray reads an array of elements. If it does not parse to its end, what
 // was found in it does not count.
 func (w *work) readArray(text []byte, allowed elements) error {
-	w.scan.reset(text)
-	w.scan.peek()
-	err := w.scan.array(func() error { return w.readElement(allowed) })
+	end, err := scanArray(text, skipBlanks(text, 0), 0, func(at int) (int, error) {
+		return w.readElement(text, at, allowed)
+	})
 	if err != nil {
 		return err
 	}
-	return w.scan.end()
+	return scanEnd(text, end)
 }
 
-// readElement reads the next element of an array.
-func (w *work) readElement(allowed elements) error {
-	if w.scan.peek() != '{' {
-		if _, err := w.scan.value(); err != nil {
-			return err
+// readElement reads the element of an array that begins at a place.
+func (w *work) readElement(text []byte, at int, allowed elements) (int, error) {
+	if byteAt(text, at) != '{' {
+		end, err := scanValue(text, at, 1)
+		if err == nil {
+			err = w.addMalformed(errElement)
 		}
-		return w.addMalformed(errElement)
+		return end, err
 	}
-	w.object = fields{}
-	if err := w.scan.object(&w.object); err != nil {
-		return err
+	end, err := w.readFields(text, at, 1, &w.object)
+	if err == nil {
+		err = w.add(&w.object, allowed)
 	}
-	return w.add(&w.object, allowed)
+	return end, err
 }

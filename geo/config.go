@@ -46,6 +46,8 @@ type Config struct {
 	// Gateways are patterns (as of path.Match) of hub device ids that may speak
 	// for other devices. A module always may.
 	Gateways []string
+	// Mapping is for positions of a shape that is not known without it.
+	Mapping Mapping
 }
 
 // DefaultConfig returns the settings for the reference fleet.
@@ -86,5 +88,6 @@ func (c *Config) Validate() error {
 			refuse(fmt.Sprintf("Gateways[%d]", i), pattern, "a pattern of device ids with *, ? and [a-z]")
 		}
 	}
+	c.Mapping.validate(refuse)
 	return errors.Join(errs...)
 }

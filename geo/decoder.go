@@ -21,7 +21,8 @@ func NewDecoder(cfg Config) (*Decoder, error) {
 	cfg.SensorTypes = slices.Clone(cfg.SensorTypes)
 	cfg.Gateways = slices.Clone(cfg.Gateways)
 	d := &Decoder{cfg: cfg}
-	d.scratch.New = func() any { return &work{cfg: &d.cfg} }
+	mapper, units := newMapper(&cfg.Mapping), cfg.Mapping.units()
+	d.scratch.New = func() any { return &work{cfg: &d.cfg, mapper: mapper, units: units} }
 	return d, nil
 }
 

@@ -99,12 +99,14 @@ const (
 // appendTime appends RFC 3339 in UTC with milliseconds. It leaves out the zero
 // time and years that RFC 3339 cannot write.
 func appendTime(dst []byte, name string, t time.Time) []byte {
-	if sec := t.Unix(); sec < firstSecond || sec > lastSecond || t.IsZero() {
+	sec := t.Unix()
+	if sec < firstSecond || sec > lastSecond || t.IsZero() {
 		return dst
 	}
 	t = t.UTC()
 	year, month, day := t.Date()
-	hour, minute, second := t.Clock()
+	clock := int((sec - firstSecond) % 86400)
+	hour, minute, second := clock/3600, clock/60%60, clock%60
 	ms := t.Nanosecond() / 1e6
 	dst = append(dst, name...)
 	dst = append(dst, '"')

@@ -46,8 +46,7 @@ func (w *work) readSystemProperties(properties []byte) error {
 		return nil
 	}
 	var sent fields
-	w.inner.reset(properties)
-	_ = w.inner.object(&sent) // read as a value before: it is valid
+	_, _ = scanObject(properties, 0, 0, &sent) // read as a value before: it is valid
 	w.who = sender{device: textOf(sent.hubDevice), module: textOf(sent.hubModule)}
 	if source := textOf(sent.hubSource); source != "" && source != telemetrySource {
 		return &verdict{NotTelemetry, errNotTelemetry}

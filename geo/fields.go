@@ -119,11 +119,14 @@ func number(value []byte) (float64, bool) {
 	}
 }
 
-// within reads a number of minor importance: one that is no number or beyond
-// the range is unknown.
-func within(value []byte, low, high float64) float64 {
-	f, _ := number(value)
-	return inRange(f, low, high)
+// within reads a number of minor importance: one that is no number, or beyond
+// the range in the unit of documents, is unknown.
+func within(value []byte, unit scale, low, high float64) float64 {
+	f, ok := number(value)
+	if !ok {
+		return unknown
+	}
+	return inRange(unit.of(f), low, high)
 }
 
 // inRange returns f, or unknown if f is beyond the range.

@@ -10,7 +10,7 @@ import (
 
 // locateFlat reads the coordinates of the reference form, whose position is one
 // text, or of flat JSON.
-func locateFlat(p *Position, f *fields) error {
+func locateFlat(p *Position, f *fields, u *units) error {
 	if len(f.position) > 0 && f.position[0] == '"' {
 		return locateReference(p, unquote(f.position))
 	}
@@ -26,8 +26,11 @@ func locateFlat(p *Position, f *fields) error {
 		if p.Altitude, ok = number(f.altitude); !ok {
 			return errText("altitude is no number")
 		}
+		if p.Altitude = u.altitude.of(p.Altitude); !finite(p.Altitude) {
+			return errText("altitude is beyond all numbers")
+		}
 	}
-	return p.place(lon, lat)
+	return p.place(u.coordinates.of(lon), u.coordinates.of(lat))
 }
 
 // locateReference reads the position text of the reference form,
@@ -65,11 +68,10 @@ const (
 
 // measure reads what is good to know. None of it is a reason to lose the
 // position: a value that cannot be is unknown.
-func (p *Position) measure(f *fields) {
+func (p *Position) measure(f *fields, u *units) {
 	p.Time = deviceTime(f.time)
-	p.Speed = within(f.speed, 0, maxSpeed)
-	degrees, _ := number(f.heading)
-	p.Heading = compass(degrees)
-	p.Battery = within(f.battery, 0, 1)
-	p.HDOP = within(f.hdop, 0, maxHDOP)
+	p.Speed = within(f.speed, u.speed, 0, maxSpeed)
+	p.Heading = compass(within(f.heading, u.heading, -180, 360))
+	p.Battery = within(f.battery, u.battery, 0, 1)
+	p.HDOP = within(f.hdop, scale{}, 0, maxHDOP)
 }

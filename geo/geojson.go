@@ -3,12 +3,11 @@ package geo
 // flatten turns the members of a Feature (RFC 7946 section 3.2) into those of a
 // flat object. What stands in properties outranks what stands beside them: a
 // Feature's own id can as well be the id of a track.
-func (w *work) flatten(f *fields) {
+func flatten(f *fields) {
 	feature := *f
 	*f = fields{}
 	if len(feature.properties) > 0 && feature.properties[0] == '{' {
-		w.inner.reset(feature.properties)
-		_ = w.inner.object(f) // read as a value before: it is valid
+		_, _ = scanObject(feature.properties, 0, 0, f) // read as a value before: it is valid
 	}
 	f.deviceID = firstID(f.deviceID, feature.deviceID, feature.id)
 	f.deliveryID = firstID(f.deliveryID, feature.deliveryID)
@@ -28,43 +27,41 @@ func firstID(ids ...[]byte) []byte {
 }
 
 // locateFeature reads a Point geometry (RFC 7946 section 3.1.2).
-func (w *work) locateFeature(p *Position, geometry []byte) error {
+func locateFeature(p *Position, geometry []byte) error {
 	if len(geometry) == 0 || geometry[0] != '{' {
 		return errText("the Feature has no geometry")
 	}
 	var g fields
-	w.inner.reset(geometry)
-	_ = w.inner.object(&g) // read as a value before: it is valid
+	_, _ = scanObject(geometry, 0, 0, &g) // read as a value before: it is valid
 	if !isText(g.kind, "Point") {
 		return errText("the geometry is no Point")
 	}
 	if len(g.coordinates) == 0 || g.coordinates[0] != '[' {
 		return errText("the coordinates are no array")
 	}
-	return w.locateCoordinates(p, g.coordinates)
+	return locateCoordinates(p, g.coordinates)
 }
 
 // locateCoordinates reads [longitude, latitude, altitude]. Altitude may be
 // absent or null; further elements have no meaning and readers may ignore them
 // (RFC 7946 section 3.1.1).
-func (w *work) locateCoordinates(p *Position, coordinates []byte) error {
+func locateCoordinates(p *Position, coordinates []byte) error {
 	numbers := [3]float64{unknown, unknown, unknown}
 	i := 0
-	w.inner.reset(coordinates)
-	err := w.inner.array(func() error {
-		value, err := w.inner.value()
+	_, err := scanArray(coordinates, 0, 0, func(at int) (int, error) {
+		end, err := scanValue(coordinates, at, 1)
 		if err != nil {
-			return err
+			return end, err
 		}
-		if i < 2 || i == 2 && !isNull(value) {
+		if value := coordinates[at:end]; i < 2 || i == 2 && !isNull(value) {
 			f, ok := number(value)
 			if !ok || value[0] == '"' {
-				return errText("a coordinate is no number")
+				return end, errText("a coordinate is no number")
 			}
 			numbers[i] = f
 		}
 		i++
-		return nil
+		return end, nil
 	})
 	if err != nil {
 		return err

@@ -2,185 +2,162 @@ package geo
 
 import "fmt"
 
+// The functions below read JSON (RFC 8259) in a text that is known to be UTF-8,
+// from one place in it to the next: nothing is copied, nothing is converted
+// before somebody wants it. Together they take and refuse what jsontext does,
+// names given twice apart; a fuzz target holds the two against each other.
+// docs/adr/0002-json-library.md says why they are written by hand.
+//
+// Each takes the place at which it begins, and returns the one behind what it
+// has read. depth counts the arrays and objects around.
+
 // maxDepth is how deep arrays and objects may nest, as in encoding/json.
 const maxDepth = 10_000
 
-// scanner reads JSON (RFC 8259) as spans of a text that is known to be UTF-8:
-// nothing is copied, nothing is converted before somebody wants it. It takes
-// and refuses what jsontext does, names given twice apart; a fuzz target holds
-// the two against each other. docs/adr/0002-json-library.md says why it is
-// written by hand.
-type scanner struct {
-	text    []byte
-	pos     int
-	depth   int
-	escaped bool // the string read last has escapes
+// skipBlanks returns the place of the next byte that is not blank, which is
+// len(text) if there is none.
+func skipBlanks(text []byte, at int) int {
+	for at < len(text) {
+		if c := text[at]; c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			break
+		}
+		at++
+	}
+	return at
 }
 
-func (s *scanner) reset(text []byte) { *s = scanner{text: text} }
-
-// peek skips blanks and returns the byte that follows, 0 at the end.
-func (s *scanner) peek() byte {
-	for s.pos < len(s.text) {
-		c := s.text[s.pos]
-		if c > ' ' || c != ' ' && c != '\n' && c != '\r' && c != '\t' {
-			return c
-		}
-		s.pos++
+// byteAt returns the byte at a place, 0 at the end.
+func byteAt(text []byte, at int) byte {
+	if at < len(text) {
+		return text[at]
 	}
 	return 0
 }
 
-// end returns an error unless nothing but blanks is left.
-func (s *scanner) end() error {
-	s.peek()
-	if s.pos < len(s.text) {
-		return s.fail("data after the value")
+// scanEnd returns an error unless nothing but blanks is left.
+func scanEnd(text []byte, at int) error {
+	if at = skipBlanks(text, at); at < len(text) {
+		return &syntaxError{at, "data after the value"}
 	}
 	return nil
 }
 
-// value reads the next value and returns its span.
-func (s *scanner) value() ([]byte, error) {
-	c := s.peek()
-	start := s.pos
-	var err error
-	switch c {
+// scanValue reads the value that begins at a place.
+func scanValue(text []byte, at, depth int) (int, error) {
+	switch byteAt(text, at) {
 	case '"':
-		err = s.str()
+		at, _, err := scanString(text, at)
+		return at, err
 	case '{':
-		err = s.object(nil)
+		return scanObject(text, at, depth, nil)
 	case '[':
-		err = s.array(nil)
+		return scanArray(text, at, depth, func(at int) (int, error) { return scanValue(text, at, depth+1) })
 	case 't':
-		err = s.literal("true")
+		return scanLiteral(text, at, "true")
 	case 'f':
-		err = s.literal("false")
+		return scanLiteral(text, at, "false")
 	case 'n':
-		err = s.literal("null")
+		return scanLiteral(text, at, "null")
 	default:
-		err = s.number()
+		return scanNumber(text, at)
 	}
-	return s.text[start:s.pos], err
 }
 
-// object reads the object that peek has seen, and sets the fields of its members
-// in order; nil reads members to skip them.
-func (s *scanner) object(f *fields) error {
-	if err := s.enter(); err != nil {
-		return err
+// scanObject reads the object that begins at a place, and sets the fields of its
+// members in order; nil reads members to skip them.
+func scanObject(text []byte, at, depth int, f *fields) (int, error) {
+	if depth == maxDepth {
+		return at, &syntaxError{at, "arrays and objects nest too deep"}
 	}
-	if s.peek() == '}' {
-		return s.leave()
+	at = skipBlanks(text, at+1)
+	if byteAt(text, at) == '}' {
+		return at + 1, nil
 	}
 	for {
-		if s.peek() != '"' {
-			return s.fail("a member without a name")
+		if byteAt(text, at) != '"' {
+			return at, &syntaxError{at, "a member without a name"}
 		}
-		start := s.pos
-		if err := s.str(); err != nil {
-			return err
-		}
-		name := s.text[start+1 : s.pos-1]
-		if s.escaped {
-			name = unquote(s.text[start:s.pos])
-		}
-		if s.peek() != ':' {
-			return s.fail("a member name without a colon")
-		}
-		s.pos++
-		value, err := s.value()
+		end, escaped, err := scanString(text, at)
 		if err != nil {
-			return err
+			return end, err
+		}
+		name := text[at+1 : end-1]
+		if escaped {
+			name = unquote(text[at:end])
+		}
+		at = skipBlanks(text, end)
+		if byteAt(text, at) != ':' {
+			return at, &syntaxError{at, "a member name without a colon"}
+		}
+		at = skipBlanks(text, at+1)
+		end, err = scanValue(text, at, depth+1)
+		if err != nil {
+			return end, err
 		}
 		if f != nil {
-			f.set(name, value)
+			f.set(name, text[at:end])
 		}
-		switch s.peek() {
+		at = skipBlanks(text, end)
+		switch byteAt(text, at) {
 		case ',':
-			s.pos++
+			at = skipBlanks(text, at+1)
 		case '}':
-			return s.leave()
+			return at + 1, nil
 		default:
-			return s.fail("a member without a comma or brace behind it")
+			return at, &syntaxError{at, "a member without a comma or brace behind it"}
 		}
 	}
 }
 
-// array reads the array that peek has seen. For each element it calls read,
-// which must read exactly one value; nil reads elements to skip them.
-func (s *scanner) array(read func() error) error {
-	if err := s.enter(); err != nil {
-		return err
+// scanArray reads the array that begins at a place. It calls read at the place
+// of each element, which reads exactly one value.
+func scanArray(text []byte, at, depth int, read func(at int) (int, error)) (int, error) {
+	if depth == maxDepth {
+		return at, &syntaxError{at, "arrays and objects nest too deep"}
 	}
-	if s.peek() == ']' {
-		return s.leave()
+	at = skipBlanks(text, at+1)
+	if byteAt(text, at) == ']' {
+		return at + 1, nil
 	}
 	for {
-		var err error
-		if read != nil {
-			err = read()
-		} else {
-			_, err = s.value()
-		}
+		end, err := read(at)
 		if err != nil {
-			return err
+			return end, err
 		}
-		switch s.peek() {
+		at = skipBlanks(text, end)
+		switch byteAt(text, at) {
 		case ',':
-			s.pos++
+			at = skipBlanks(text, at+1)
 		case ']':
-			return s.leave()
+			return at + 1, nil
 		default:
-			return s.fail("an element without a comma or bracket behind it")
+			return at, &syntaxError{at, "an element without a comma or bracket behind it"}
 		}
 	}
 }
 
-// enter goes past the bracket that opens an array or object.
-func (s *scanner) enter() error {
-	if s.depth == maxDepth {
-		return s.fail("arrays and objects nest too deep")
-	}
-	s.depth++
-	s.pos++
-	return nil
-}
-
-// leave goes past the bracket that closes an array or object.
-func (s *scanner) leave() error {
-	s.depth--
-	s.pos++
-	return nil
-}
-
-// str reads a string from its opening quote.
-func (s *scanner) str() error {
-	s.escaped = false
-	text, i := s.text, s.pos+1
-	for {
-		for i+4 <= len(text) && plain[text[i]] && plain[text[i+1]] && plain[text[i+2]] && plain[text[i+3]] {
-			i += 4
+// scanString reads a string from its opening quote.
+func scanString(text []byte, at int) (end int, escaped bool, err error) {
+	for at++; ; {
+		for at+4 <= len(text) && plain[text[at]] && plain[text[at+1]] && plain[text[at+2]] && plain[text[at+3]] {
+			at += 4
 		}
-		for i < len(text) && plain[text[i]] {
-			i++
+		for at < len(text) && plain[text[at]] {
+			at++
 		}
-		s.pos = i
-		switch {
-		case i == len(text):
-			return s.fail("a string without an end")
-		case text[i] == '"':
-			s.pos++
-			return nil
-		case text[i] != '\\':
-			return s.fail("a control character in a string")
+		switch byteAt(text, at) {
+		case '"':
+			return at + 1, escaped, nil
+		case '\\':
+			n := escapeLen(text[at:])
+			if n == 0 {
+				return at, escaped, &syntaxError{at, "an escape that is none"}
+			}
+			escaped = true
+			at += n
+		default:
+			return at, escaped, &syntaxError{at, "a string without an end, or a control character in it"}
 		}
-		n := escapeLen(text[i:])
-		if n == 0 {
-			return s.fail("an escape that is none")
-		}
-		s.escaped = true
-		i += n
 	}
 }
 
@@ -195,18 +172,15 @@ var plain = func() (plain [256]bool) {
 // escapeLen returns the length of the escape that text begins with, 0 if it is
 // none. Two escapes that make a surrogate pair count as one.
 func escapeLen(text []byte) int {
-	if len(text) < 2 {
-		return 0
-	}
-	switch text[1] {
+	switch byteAt(text, 1) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	}
-	switch r := hexEscape(text); {
-	case r < 0, r >= 0xDC00 && r <= 0xDFFF:
+	switch unit := escapedUnit(text); {
+	case unit < 0, unit >= 0xDC00 && unit <= 0xDFFF:
 		return 0
-	case r >= 0xD800 && r <= 0xDBFF:
-		if low := hexEscape(text[6:]); low < 0xDC00 || low > 0xDFFF {
+	case unit >= 0xD800 && unit <= 0xDBFF:
+		if low := escapedUnit(text[6:]); low < 0xDC00 || low > 0xDFFF {
 			return 0
 		}
 		return 12
@@ -215,12 +189,13 @@ func escapeLen(text []byte) int {
 	}
 }
 
-// hexEscape returns the code unit that text names as \uXXXX, -1 if it does not.
-func hexEscape(text []byte) rune {
+// escapedUnit returns the UTF-16 code unit that text names as \uXXXX, -1 if it
+// names none.
+func escapedUnit(text []byte) int {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return -1
 	}
-	var r rune
+	unit := 0
 	for _, c := range text[2:6] {
 		switch {
 		case c >= '0' && c <= '9':
@@ -232,57 +207,51 @@ func hexEscape(text []byte) rune {
 		default:
 			return -1
 		}
-		r = r<<4 | rune(c)
+		unit = unit<<4 | int(c)
 	}
-	return r
+	return unit
 }
 
-// number reads -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
-func (s *scanner) number() error {
-	if s.at('-') {
-		s.pos++
+// scanNumber reads -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+func scanNumber(text []byte, at int) (int, error) {
+	if byteAt(text, at) == '-' {
+		at++
 	}
-	if s.at('0') {
-		s.pos++
-	} else if !s.digits() {
-		return s.fail("no value")
-	}
-	if s.at('.') {
-		s.pos++
-		if !s.digits() {
-			return s.fail("a number without digits after its point")
+	end := at + 1
+	if byteAt(text, at) != '0' {
+		if end = skipDigits(text, at); end == at {
+			return at, &syntaxError{at, "no value"}
 		}
 	}
-	if s.at('e') || s.at('E') {
-		s.pos++
-		if s.at('+') || s.at('-') {
-			s.pos++
-		}
-		if !s.digits() {
-			return s.fail("a number without digits in its exponent")
+	if at = end; byteAt(text, at) == '.' {
+		if end = skipDigits(text, at+1); end == at+1 {
+			return at, &syntaxError{at, "a number without digits after its point"}
 		}
 	}
-	return nil
+	if at = end; byteAt(text, at) == 'e' || byteAt(text, at) == 'E' {
+		at++
+		if c := byteAt(text, at); c == '+' || c == '-' {
+			at++
+		}
+		if end = skipDigits(text, at); end == at {
+			return at, &syntaxError{at, "a number without digits in its exponent"}
+		}
+	}
+	return end, nil
 }
 
-// at reports whether the next byte is c.
-func (s *scanner) at(c byte) bool { return s.pos < len(s.text) && s.text[s.pos] == c }
-
-// digits goes past digits, and reports whether there are any.
-func (s *scanner) digits() bool {
-	start := s.pos
-	for s.pos < len(s.text) && isDigit(s.text[s.pos]) {
-		s.pos++
+func skipDigits(text []byte, at int) int {
+	for at < len(text) && isDigit(text[at]) {
+		at++
 	}
-	return s.pos > start
+	return at
 }
 
-func (s *scanner) literal(want string) error {
-	if end := s.pos + len(want); end <= len(s.text) && string(s.text[s.pos:end]) == want {
-		s.pos = end
-		return nil
+func scanLiteral(text []byte, at int, want string) (int, error) {
+	if end := at + len(want); end <= len(text) && string(text[at:end]) == want {
+		return end, nil
 	}
-	return s.fail("no value")
+	return at, &syntaxError{at, "no value"}
 }
 
 // syntaxError says where a JSON text goes wrong, and quotes nothing of it.
@@ -292,5 +261,3 @@ type syntaxError struct {
 }
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("not JSON at byte %d: %s", e.at, e.what) }
-
-func (s *scanner) fail(what string) error { return &syntaxError{at: s.pos, what: what} }

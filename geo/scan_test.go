@@ -12,12 +12,8 @@ import (
 
 // scanAll reports whether the scanner takes text as one JSON value.
 func scanAll(text []byte) bool {
-	var s scanner
-	s.reset(text)
-	if _, err := s.value(); err != nil {
-		return false
-	}
-	return s.end() == nil
+	end, err := scanValue(text, skipBlanks(text, 0), 0)
+	return err == nil && scanEnd(text, end) == nil
 }
 
 // libraryTakes reports whether jsontext takes text as one JSON value.
@@ -89,4 +85,20 @@ func FuzzPositionText(f *testing.F) {
 			t.Errorf("%q is %v, %v, want %v, %v", text, p.Point, p.Altitude, want.Point, want.Altitude)
 		}
 	})
+}
+
+// BenchmarkScanner takes the reference event apart, the job of the candidates
+// in testdata/jsonbench.
+func BenchmarkScanner(b *testing.B) {
+	body := []byte(`{"deviceId":"drone-0007","deliveryId":"d-4711","sensorType":"drone-event-sensor;v1",` +
+		`"position":"+47.757084|-121.989734|93.98","velocity":"12.2","acceleration":"0.1","flightStatus":"InFlight",` +
+		`"occurrenceUtcTime":"2026-11-30T12:00:00.123Z"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		var f fields
+		end, err := scanObject(body, 0, 0, &f)
+		if err != nil || scanEnd(body, end) != nil || !utf8.Valid(body) || len(f.position) != 30 {
+			b.Fatal(err)
+		}
+	}
 }

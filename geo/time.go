@@ -70,13 +70,22 @@ func parseUTC(text []byte) (t time.Time, ok bool) {
 			nanos *= 10
 		}
 	}
-	year, month, day := digits(text[0:4]), digits(text[5:7]), digits(text[8:10])
-	hour, minute, second := digits(text[11:13]), digits(text[14:16]), digits(text[17:19])
+	year := 100*twoDigits(text[0], text[1]) + twoDigits(text[2], text[3])
+	month, day := twoDigits(text[5], text[6]), twoDigits(text[8], text[9])
+	hour, minute, second := twoDigits(text[11], text[12]), twoDigits(text[14], text[15]), twoDigits(text[17], text[18])
 	if year|month|day|hour|minute|second|nanos < 0 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59 {
 		return t, false
 	}
 	t = time.Date(year, time.Month(month), day, hour, minute, second, nanos, time.UTC)
 	return t, day <= 28 || t.Day() == day // Date takes February 30 for March 2
+}
+
+// twoDigits returns the number that two digits are, negative if they are not both.
+func twoDigits(ten, one byte) int {
+	if !isDigit(ten) || !isDigit(one) {
+		return -100
+	}
+	return 10*int(ten-'0') + int(one-'0')
 }
 
 // digits returns the number that text is, negative if it is more than digits.

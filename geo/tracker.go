@@ -105,7 +105,7 @@ func (l *trackerLine) read(p *Position) error {
 	p.DeviceID = string(l[trackerDevice])
 	p.Time = t
 	p.HDOP = inRange(numbers[trackerHDOP], 0, maxHDOP)
-	p.Speed = inRange(numbers[trackerSpeed]/3.6, 0, maxSpeed)
+	p.Speed = inRange(kilometresPerHour.of(numbers[trackerSpeed]), 0, maxSpeed)
 	p.Heading = compass(numbers[trackerTrack])
 	return p.place(numbers[trackerLon], numbers[trackerLat])
 }

@@ -6,9 +6,11 @@ import "fmt"
 type work struct {
 	cfg      *Config
 	unpacker unpacker
-	scan     scanner // over the text
-	inner    scanner // over a value within it, such as a geometry
 	object   fields  // of the element being read
+	mapper   *mapper // nil without a mapping
+	walker   walker
+	mapped   fields // what the mapper has found in the element
+	units    units
 	who      sender
 
 	// items grows at the end of the caller's slice, from start. Until judge has
@@ -44,9 +46,10 @@ func (w *work) begin(dst []Item, ev *Event) {
 // forget lets go of the event.
 func (w *work) forget() {
 	w.unpacker.forget()
-	w.scan.reset(nil)
-	w.inner.reset(nil)
-	w.object = fields{}
+	w.object, w.mapped = fields{}, fields{}
+	if w.mapper != nil {
+		w.walker.reset(nil)
+	}
 	w.who = sender{}
 	w.items = nil
 	w.notes = w.notes[:0]
@@ -109,7 +112,10 @@ func (w *work) add(f *fields, allowed elements) error {
 	}
 	p, geometry := &item.Position, f.geometry
 	if feature {
-		w.flatten(f)
+		flatten(f)
+	}
+	if w.mapper != nil && w.mapper.merge(f, &w.mapped) {
+		feature, f.position = false, nil // the mapping's word on where it is
 	}
 	p.DeviceID, note.badID = w.deviceID(f.deviceID)
 	p.DeliveryID, note.badKey = w.deliveryID(f.deliveryID)
@@ -118,15 +124,15 @@ func (w *work) add(f *fields, allowed elements) error {
 		return nil
 	}
 	if feature {
-		err = w.locateFeature(p, geometry)
+		err = locateFeature(p, geometry)
 	} else {
-		err = locateFlat(p, f)
+		err = locateFlat(p, f, &w.units)
 	}
 	if err != nil {
 		item.Reason, item.Err = reasonOf(err), err
 		return nil
 	}
-	p.measure(f)
+	p.measure(f, &w.units)
 	return nil
 }
 
