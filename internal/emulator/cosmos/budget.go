@@ -80,7 +80,7 @@ func (b *budget) spend(charge float64) float64 {
 	if b.rand != nil {
 		charge *= 1 + b.noise*(2*b.rand.Float64()-1)
 	}
-	charge = math.Round(charge*100) / 100
+	charge = roundCharge(charge)
 	if b.perSecond > 0 {
 		b.level += charge
 	}

@@ -83,23 +83,6 @@ func (c *container) divide(n int) {
 	c.routing.Store(table)
 }
 
-// run executes one operation on the range it belongs to.
-func (c *container) run(op *operation) outcome {
-	for {
-		p := c.routing.Load().locate(op.hash)
-		p.mu.Lock()
-		if p.gone {
-			// The table that replaced this range was in place before the range
-			// was given up.
-			p.mu.Unlock()
-			continue
-		}
-		o := p.apply(op, c.server.now())
-		p.mu.Unlock()
-		return o
-	}
-}
-
 // everyRange returns the ranges of now and those that were split.
 func (c *container) everyRange() []*physical {
 	c.mu.Lock()

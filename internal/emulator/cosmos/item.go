@@ -4,24 +4,28 @@ import (
 	"net/http"
 	"strings"
 
+	"warmpath/internal/emulator/cosmos/epk"
 	"warmpath/internal/emulator/cosmos/sql"
 )
 
 // serveDocuments serves /dbs/{id}/colls/{id}/docs.
-func (s *Server) serveDocuments(r *http.Request, c *container, body []byte) *reply {
+func (c *container) serveDocuments(x *exchange) *reply {
+	r := x.r
 	switch {
 	case r.Method == http.MethodGet && r.Header.Get(headerAIM) == "":
 		return c.serveFeed(r)
 	case r.Method != http.MethodPost:
 		return unsupported(r)
 	case isQuery(r):
-		return c.serveQuery(r, body)
+		return c.serveQuery(r, x.body)
+	case isBatch(r):
+		return c.serveBatch(x)
 	}
 	op := operation{verb: verbCreate}
 	if strings.EqualFold(r.Header.Get(headerUpsert), "true") {
 		op.verb = verbUpsert
 	}
-	return c.serveOperation(r, &op, body)
+	return c.serveOperation(x, &op)
 }
 
 // serveFeed lists documents, a page at a time.
@@ -36,24 +40,58 @@ func (c *container) serveFeed(r *http.Request) *reply {
 }
 
 // serveDocument serves /dbs/{id}/colls/{id}/docs/{id}.
-func (s *Server) serveDocument(r *http.Request, c *container, id string, body []byte) *reply {
-	op := operation{id: id}
-	switch r.Method {
+func (c *container) serveDocument(x *exchange) *reply {
+	op := operation{id: []byte(x.target.item)}
+	switch x.r.Method {
 	case http.MethodGet:
 		op.verb = verbRead
 	case http.MethodPut:
 		op.verb = verbReplace
 	case http.MethodDelete:
 		op.verb = verbDelete
+	case http.MethodPatch:
+		op.verb = verbPatch
 	default:
-		return unsupported(r)
+		return unsupported(x.r)
 	}
-	return c.serveOperation(r, &op, body)
+	return c.serveOperation(x, &op)
 }
 
 // serveOperation runs a request that is one operation on one document.
-func (c *container) serveOperation(r *http.Request, op *operation, body []byte) *reply {
-	header, ok := r.Header[headerPartitionKey]
+func (c *container) serveOperation(x *exchange, op *operation) *reply {
+	if refused := c.prepare(x, op); refused != nil {
+		return refused
+	}
+	var f Fault
+	if cs := &x.s.controls; cs.any.Load() {
+		rangeID := c.routing.Load().locate(op.hash).id
+		f = cs.fault(op.verb.op(), func() Call { return x.call(rangeID, op) })
+		x.fault.merge(f)
+		x.s.wait(x.fault.takeDelay())
+		if x.unanswered() {
+			return &reply{}
+		}
+	}
+	p := c.lock(op.hash)
+	o := p.applyUnder(&f, op, c.server.now())
+	p.mu.Unlock()
+	out := o.reply()
+	if !o.ok() {
+		return out
+	}
+	if op.verb != verbDelete {
+		out.etag = o.doc.etag()
+		if o.status != http.StatusNotModified && (op.verb == verbRead || !minimal(x.r)) {
+			out.body = c.appendServed(make([]byte, 0, len(o.doc.body)+256), &o.doc)
+		}
+	}
+	return out
+}
+
+// prepare fills in an operation from its request.
+func (c *container) prepare(x *exchange, op *operation) *reply {
+	h := x.r.Header
+	header, ok := h[headerPartitionKey]
 	if !ok {
 		return badRequest(messageKeyMissing)
 	}
@@ -66,29 +104,38 @@ func (c *container) serveOperation(r *http.Request, op *operation, body []byte) 
 		return failure(http.StatusBadRequest, subKeyMismatch, errKeyCount.Error())
 	}
 	op.key, op.hash = key, def.hash(key)
-	op.ifMatch = r.Header.Get(headerIfMatch)
-	op.ifNoneMatch = r.Header.Get(headerIfNoneMatch)
-	op.session = r.Header.Get(headerSession)
-	if op.verb.writes() {
-		if refused := op.prepare(def, body); refused != nil {
+	op.ifMatch = h.Get(headerIfMatch)
+	op.ifNoneMatch = h.Get(headerIfNoneMatch)
+	op.session = h.Get(headerSession)
+	if op.verb.brings() {
+		if refused := op.prepare(def, x.body); refused != nil {
 			return refused.reply()
 		}
-	} else if msg := checkDocumentID(op.id); msg != "" {
+		return nil
+	}
+	if msg := checkDocumentID(op.id); msg != "" {
 		return badRequest(msg)
 	}
-	o := c.run(op)
-	out := o.reply()
-	if !o.ok() {
-		return out
-	}
-	if op.verb != verbDelete {
-		out.etag = o.doc.etag()
-		minimal := op.verb.writes() && strings.EqualFold(r.Header.Get(headerPrefer), "return=minimal")
-		if !minimal && o.status != http.StatusNotModified {
-			out.body = c.appendServed(make([]byte, 0, len(o.doc.body)+256), &o.doc)
+	if op.verb == verbPatch {
+		if op.patch, err = parsePatch(x.body); err != nil {
+			return badRequest(err.Error())
 		}
 	}
-	return out
+	return nil
+}
+
+// lock returns the range that a hash lies on, with its mutex held.
+func (c *container) lock(hash epk.Value) *physical {
+	for {
+		p := c.routing.Load().locate(hash)
+		p.mu.Lock()
+		if !p.gone {
+			return p
+		}
+		// The table that replaced this range was in place before the range was
+		// given up.
+		p.mu.Unlock()
+	}
 }
 
 // reply is the part of an answer that every outcome has.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"warmpath/internal/emulator/cosmos/epk"
@@ -21,15 +20,31 @@ const (
 	verbReplace
 	verbRead
 	verbDelete
+	verbPatch
 )
 
 // String is the name by which batches and the journal know the verb.
 func (v verb) String() string {
-	return [...]string{"Create", "Upsert", "Replace", "Read", "Delete"}[v]
+	return [...]string{"Create", "Upsert", "Replace", "Read", "Delete", "Patch"}[v]
 }
 
-// writes tells whether the verb brings a document.
-func (v verb) writes() bool { return v <= verbReplace }
+// brings tells whether the verb comes with a document.
+func (v verb) brings() bool { return v <= verbReplace }
+
+// op is the verb as controllers know it.
+func (v verb) op() Op {
+	return [...]Op{CreateOperation, UpsertOperation, ReplaceOperation, ReadOperation, DeleteOperation, PatchOperation}[v]
+}
+
+// verbNamed is the verb with a name.
+func verbNamed(name string) (verb, bool) {
+	for v := verbCreate; v <= verbPatch; v++ {
+		if v.String() == name {
+			return v, true
+		}
+	}
+	return 0, false
+}
 
 // operation is one operation on one document, from a request of its own or from
 // a batch.
@@ -37,16 +52,18 @@ type operation struct {
 	verb        verb
 	key         []byte // encoded
 	hash        epk.Value
-	id          string
+	id          []byte
 	ifMatch     string
 	ifNoneMatch string
 	session     string // token of the client; asked by reads
 
-	// For verbs that write:
-	body    []byte // compact at its ends, without system properties
+	// Of verbs that bring a document:
+	body    []byte // without white space around it and without system properties
 	ttl     int32
 	indexed int
 	spatial int
+
+	patch *patch // of verbPatch
 }
 
 // outcome is what became of an operation.
@@ -76,6 +93,7 @@ const (
 	messageThrottled    = "Request rate is large. More Request Units may be needed, so no changes were made. Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429"
 	messageKeyMismatch  = "PartitionKey extracted from document doesn't match the one specified in the header. Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value"
 	messageKeyMissing   = "PartitionKey value must be supplied for this operation."
+	messageNoID         = "The input content is invalid because the required properties - 'id; ' - are missing"
 	messageTooLarge     = "Request size is too large"
 	messageGone         = "The requested resource is no longer available at the server: the partition key range is gone."
 )
@@ -88,41 +106,42 @@ const (
 	subOwnerMissing = 1003 // with 404
 	subCrossQuery   = 1004
 	subThrottled    = 3200
+	subResponseSize = 3402 // with 413
 )
 
 // prepare checks a document that is to be written under a key and fills in the
-// operation. A nil failure means it may run. The operation keeps parts of body.
+// operation, which keeps parts of the body. A nil failure means that it may run.
 func (op *operation) prepare(def *definition, body []byte) *outcome {
 	r := rawjson.NewReader(body)
-	return op.prepareFrom(def, &r, true)
-}
-
-// prepareFrom is prepare for a document inside a larger text.
-func (op *operation) prepareFrom(def *definition, r *rawjson.Reader, whole bool) *outcome {
 	start := r.Offset()
 	if r.Kind() != rawjson.Object {
 		return bad("The request content is invalid: a document is a JSON object.")
 	}
-	found := def.shape.scan(r)
-	if whole {
-		_ = r.End() // the reader keeps it
-	}
-	if err := r.Err(); err != nil {
+	found := def.shape.scan(&r)
+	document := r.Since(start)
+	if err := r.End(); err != nil {
 		return bad("The request content is invalid: " + err.Error() + ".")
 	}
-	body := bytes.TrimRight(r.Since(start), " \t\r\n")
+	return op.accept(def, &found, document)
+}
+
+// accept is prepare for a document that has been scanned.
+func (op *operation) accept(def *definition, found *scan, body []byte) *outcome {
 	if len(body) > maxDocument {
 		o := failed(http.StatusRequestEntityTooLarge, 0, messageTooLarge)
 		return &o
 	}
 	if rawjson.KindOf(found.id) != rawjson.String {
-		return bad("The input content is invalid because the required properties - 'id; ' - are missing")
+		return bad(messageNoID)
 	}
-	id := rawjson.Unquote(found.id)
+	id := found.id[1 : len(found.id)-1]
+	if bytes.IndexByte(id, '\\') >= 0 {
+		id = rawjson.AppendUnquoted(nil, found.id)
+	}
 	if msg := checkDocumentID(id); msg != "" {
 		return bad(msg)
 	}
-	if op.verb == verbReplace && id != op.id {
+	if (op.verb == verbReplace || op.verb == verbPatch) && !bytes.Equal(id, op.id) {
 		return bad("The id in the document does not match the one in the request.")
 	}
 	op.id = id
@@ -149,13 +168,13 @@ func bad(message string) *outcome {
 }
 
 // checkDocumentID says what is wrong with a document's id.
-func checkDocumentID(id string) string {
+func checkDocumentID(id []byte) string {
 	switch {
-	case id == "":
-		return "The input content is invalid because the required properties - 'id; ' - are missing"
+	case len(id) == 0:
+		return messageNoID
 	case len(id) > maxIDLength:
-		return "The input name '" + id[:32] + "...' is too long."
-	case strings.ContainsAny(id, `/\`):
+		return "The input name '" + string(id[:32]) + "...' is too long."
+	case bytes.ContainsAny(id, `/\`):
 		return "The input name is invalid. Ensure to provide a unique non-empty string of up to 1023 bytes without '/' and '\\'."
 	}
 	return ""

@@ -34,7 +34,8 @@ type physical struct {
 	budget     budget
 	lsn        uint64
 	journal    []record
-	used       float64 // request units charged in all, refusals not counted
+	tx         *transaction // under way, nil if there is none
+	used       float64      // request units charged in all, refusals not counted
 	throttled  int64
 }
 
@@ -45,6 +46,11 @@ func newPhysical(c *container, id string, lo, hi epk.Value) *physical {
 		documents:  make(map[documentKey]*document),
 		budget:     c.server.newBudget(id),
 	}
+}
+
+// holds tells whether a hash lies on the range.
+func (p *physical) holds(hash epk.Value) bool {
+	return p.min.Compare(hash) <= 0 && hash.Compare(p.max) < 0
 }
 
 // apply runs an operation, or refuses it for lack of request units. The caller
@@ -73,82 +79,85 @@ func (p *physical) refuse(wait time.Duration) outcome {
 // execute runs an operation: every check and the change itself are one step
 // under p.mu, which the caller holds.
 func (p *physical) execute(op *operation, now time.Time) outcome {
-	charges := &p.coll.server.charges
 	part, doc := p.find(op.key, op.id, now)
-	switch op.verb {
-	case verbCreate:
-		if doc != nil {
-			return p.fail(http.StatusConflict, messageConflict)
-		}
-	case verbRead:
-		if op.session != "" && sessionLSN(op.session, p.id) > p.lsn {
-			o := p.fail(http.StatusNotFound, messageSession)
-			o.sub = subSession
-			return o
-		}
-		if doc == nil {
-			return p.fail(http.StatusNotFound, messageNotFound)
-		}
-	case verbUpsert:
-		// Like the service, an upsert whose document is missing creates it
-		// whatever etag it names.
-		if doc != nil && op.ifMatch != "" && !doc.matches(op.ifMatch) {
-			return p.fail(http.StatusPreconditionFailed, messagePrecondition)
-		}
-	default:
-		if doc == nil {
-			return p.fail(http.StatusNotFound, messageNotFound)
-		}
-		if op.ifMatch != "" && !doc.matches(op.ifMatch) {
-			return p.fail(http.StatusPreconditionFailed, messagePrecondition)
-		}
+	if refused := p.check(op, doc); refused != nil {
+		return *refused
 	}
-
 	switch op.verb {
 	case verbRead:
-		o := outcome{status: http.StatusOK, charge: charges.read(len(doc.body)), doc: view{doc.rid, doc.state}}
+		o := outcome{status: http.StatusOK, charge: p.coll.server.charges.read(len(doc.body)), doc: view{doc.rid, doc.state}}
 		if op.ifNoneMatch != "" && doc.matches(op.ifNoneMatch) {
 			o.status = http.StatusNotModified
 		}
 		return o
 	case verbDelete:
-		cost := float64(doc.weight) * charges.DeleteFactor
+		cost := float64(doc.weight) * p.coll.server.charges.DeleteFactor
 		p.remove(doc)
 		p.commit(op.verb, doc, now)
 		return outcome{status: http.StatusNoContent, charge: cost, doc: view{doc.rid, doc.state}}
+	case verbPatch:
+		if refused := op.applyPatch(p.coll, &view{doc.rid, doc.state}); refused != nil {
+			refused.charge = p.coll.server.charges.Failed
+			return *refused
+		}
 	}
+	return p.store(op, part, doc, now)
+}
 
+// check tells why an operation cannot run on what is stored, doc being nil if
+// nothing is.
+func (p *physical) check(op *operation, doc *document) *outcome {
+	fail := func(status, sub int, message string) *outcome {
+		o := failed(status, sub, message)
+		o.charge = p.coll.server.charges.Failed
+		return &o
+	}
+	switch {
+	case op.verb == verbRead && op.session != "" && sessionLSN(op.session, p.id) > p.lsn:
+		return fail(http.StatusNotFound, subSession, messageSession)
+	case op.verb == verbCreate && doc != nil:
+		return fail(http.StatusConflict, 0, messageConflict)
+	case op.verb == verbCreate, op.verb == verbUpsert && doc == nil:
+		// Like the service, an upsert whose document is missing creates it
+		// whatever etag it names.
+		return nil
+	case doc == nil:
+		return fail(http.StatusNotFound, 0, messageNotFound)
+	case op.verb != verbRead && op.ifMatch != "" && !doc.matches(op.ifMatch):
+		return fail(http.StatusPreconditionFailed, 0, messagePrecondition)
+	}
+	return nil
+}
+
+// store writes the operation's document over doc, or as a new one if doc is
+// nil.
+func (p *physical) store(op *operation, part *partition, doc *document, now time.Time) outcome {
+	charges := &p.coll.server.charges
 	weight := charges.insert(len(op.body), op.indexed, op.spatial)
 	next := state{body: append([]byte(nil), op.body...), ttl: op.ttl, weight: float32(weight)}
 	if doc != nil {
-		doc.state = next
+		p.overwrite(doc, next)
 		p.commit(op.verb, doc, now)
 		return outcome{status: http.StatusOK, charge: weight * charges.OverwriteFactor, doc: view{doc.rid, doc.state}}
 	}
 	if part == nil {
 		part = &partition{key: string(op.key), hash: op.hash}
 	}
-	doc = &document{part: part, id: op.id, rid: p.coll.nextRID.Add(1), state: next}
+	doc = &document{part: part, id: string(op.id), rid: p.coll.nextRID.Add(1), state: next}
 	p.insert(doc)
 	p.commit(op.verb, doc, now)
 	p.sweepExpired(now)
 	return outcome{status: http.StatusCreated, charge: weight, doc: view{doc.rid, doc.state}}
 }
 
-func (p *physical) fail(status int, message string) outcome {
-	o := failed(status, 0, message)
-	o.charge = p.coll.server.charges.Failed
-	return o
-}
-
 // find returns a key's partition and the document with an id in it, either of
 // which may be nil. A document whose time is over is removed.
-func (p *physical) find(key []byte, id string, now time.Time) (*partition, *document) {
+func (p *physical) find(key, id []byte, now time.Time) (*partition, *document) {
 	part := p.partitions[string(key)]
 	if part == nil {
 		return nil, nil
 	}
-	doc := p.documents[documentKey{part, id}]
+	doc := p.documents[documentKey{part, string(id)}]
 	if doc != nil && doc.expired(now.Unix(), p.coll.def.Load().defaultExpiration) {
 		p.remove(doc)
 		return p.partitions[string(key)], nil
@@ -158,6 +167,9 @@ func (p *physical) find(key []byte, id string, now time.Time) (*partition, *docu
 
 // insert adds a new document, the youngest of its range.
 func (p *physical) insert(doc *document) {
+	if p.tx != nil {
+		p.tx.note(func() { p.remove(doc) })
+	}
 	part := doc.part
 	p.documents[documentKey{part, doc.id}] = doc
 	p.order = append(p.order, doc)
@@ -170,8 +182,24 @@ func (p *physical) insert(doc *document) {
 	part.last = doc
 }
 
+// overwrite gives a document another content.
+func (p *physical) overwrite(doc *document, next state) {
+	if p.tx != nil {
+		old := doc.state
+		p.tx.note(func() { doc.state = old })
+	}
+	doc.state = next
+}
+
 // remove takes a document away.
 func (p *physical) remove(doc *document) {
+	if p.tx != nil {
+		old := doc.state // a delete gives the document one more version
+		p.tx.note(func() {
+			doc.state = old
+			p.revive(doc)
+		})
+	}
 	part := doc.part
 	delete(p.documents, documentKey{part, doc.id})
 	if doc.prev == nil {
@@ -189,9 +217,29 @@ func (p *physical) remove(doc *document) {
 	}
 	doc.dead = true
 	p.dead++
-	if p.dead > 64 && p.dead > len(p.order)/2 {
+	if p.dead > 64 && p.dead > len(p.order)/2 && p.tx == nil {
 		p.compact()
 	}
+}
+
+// revive undoes the last removal that has not been undone. Its document still
+// has its place in the order and knows its neighbours.
+func (p *physical) revive(doc *document) {
+	part := doc.part
+	p.documents[documentKey{part, doc.id}] = doc
+	p.partitions[part.key] = part
+	if doc.prev == nil {
+		part.first = doc
+	} else {
+		doc.prev.next = doc
+	}
+	if doc.next == nil {
+		part.last = doc
+	} else {
+		doc.next.prev = doc
+	}
+	doc.dead = false
+	p.dead--
 }
 
 // compact drops the dead documents from the order.

@@ -348,7 +348,7 @@ func (run *queryRun) named(p *physical, st *stretch) []view {
 		if !ok || hash.Compare(st.lo) < 0 || hash.Compare(st.hi) >= 0 || !bytes.HasPrefix(key, run.scope.key) {
 			continue
 		}
-		if _, doc := p.find(key, l.ID, run.now); doc != nil && doc.rid > st.after {
+		if _, doc := p.find(key, []byte(l.ID), run.now); doc != nil && doc.rid > st.after {
 			out = append(out, view{doc.rid, doc.state})
 		}
 	}

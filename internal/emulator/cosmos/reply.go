@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -14,6 +15,8 @@ const (
 	headerAIM             = "A-Im"
 	headerActivity        = "X-Ms-Activity-Id"
 	headerAuthorization   = "Authorization"
+	headerBatchAtomic     = "X-Ms-Cosmos-Batch-Atomic"
+	headerBatchContinue   = "X-Ms-Cosmos-Batch-Continue-On-Error"
 	headerCharge          = "X-Ms-Request-Charge"
 	headerContinuation    = "X-Ms-Continuation"
 	headerCrossPartition  = "X-Ms-Documentdb-Query-Enablecrosspartition"
@@ -21,6 +24,7 @@ const (
 	headerETag            = "Etag"
 	headerIfMatch         = "If-Match"
 	headerIfNoneMatch     = "If-None-Match"
+	headerIsBatch         = "X-Ms-Cosmos-Is-Batch-Request"
 	headerItemCount       = "X-Ms-Item-Count"
 	headerMaxItemCount    = "X-Ms-Max-Item-Count"
 	headerOfferAutoscale  = "X-Ms-Cosmos-Offer-Autopilot-Settings"
@@ -164,8 +168,8 @@ func queriedFeed(r *http.Request, body []byte, rid, name string, list []any) *re
 	return feed(rid, name, wanted)
 }
 
-// write sends the reply.
-func (p *reply) write(w http.ResponseWriter, activity string) {
+// write sends the reply, or with truncated only half of its body.
+func (p *reply) write(w http.ResponseWriter, activity string, truncated bool) {
 	h := w.Header()
 	h[headerActivity] = []string{activity}
 	h[headerCharge] = []string{string(appendCharge(nil, p.charge))}
@@ -206,9 +210,15 @@ func (p *reply) write(w http.ResponseWriter, activity string) {
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	w.WriteHeader(p.status)
+	if truncated {
+		body = body[:len(body)/2] // the length was promised, so the connection ends
+	}
 	// A client that went away is none of the server's business.
 	_, _ = w.Write(body)
 }
+
+// roundCharge rounds request units to what is shown of them.
+func roundCharge(charge float64) float64 { return math.Round(charge*100) / 100 }
 
 // appendCharge writes request units the way the service does, without
 // trailing zeros.

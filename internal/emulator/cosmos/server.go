@@ -41,6 +41,9 @@ type Server struct {
 	perUnit atomic.Uint64 // request units a range may use in a second, as bits of a float64
 	version atomic.Uint64 // number of the last write to anything
 	bodies  sync.Pool     // of *[]byte, for request bodies
+	batches sync.Pool     // of *batch
+
+	controls controls
 
 	// mu covers what follows. It may be held when a container's mutex is taken,
 	// never the other way round.
@@ -181,64 +184,59 @@ func (s *Server) begin() bool {
 	return true
 }
 
-// serve handles one request: signature, latency, operation, latency, answer.
+// serve handles one request: signature, body, effect, answer.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	activity := r.Header.Get(headerActivity)
-	if activity == "" {
-		activity = newActivityID()
+	x := &exchange{s: s, r: r, activity: r.Header.Get(headerActivity)}
+	if x.activity == "" {
+		x.activity = newActivityID()
 	}
 	if !s.begin() {
-		failure(http.StatusServiceUnavailable, 0, "The server is shutting down.").write(w, activity)
+		x.send(w, failure(http.StatusServiceUnavailable, 0, "The server is shutting down."))
 		return
 	}
 	defer s.inFlight.Done()
 
-	t, ok := parseTarget(r.URL.EscapedPath())
-	if !ok {
-		badRequest("The path is malformed.").write(w, activity)
+	var ok bool
+	if x.target, ok = parseTarget(r.URL.EscapedPath()); !ok {
+		x.send(w, badRequest("The path is malformed."))
 		return
 	}
-	if refused := s.authenticate(r, &t); refused != nil {
-		refused.write(w, activity)
+	if refused := s.authenticate(r, &x.target); refused != nil {
+		x.send(w, refused)
 		return
 	}
-	latency := time.Duration(s.latency.Load())
 	buf := s.getBody()
 	defer s.bodies.Put(buf)
 	body, tooLarge, err := readBody(r, *buf)
 	*buf = body
-	if err != nil {
-		return // the client went away
+	switch {
+	case err != nil: // the client went away
+	case tooLarge:
+		x.send(w, failure(http.StatusRequestEntityTooLarge, 0, messageTooLarge))
+	default:
+		x.body = body
+		x.send(w, x.run())
 	}
-	var out *reply
-	if tooLarge {
-		out = failure(http.StatusRequestEntityTooLarge, 0, messageTooLarge)
-	} else {
-		s.wait(latency / 2)
-		out = s.dispatch(r, &t, body)
-		s.wait(latency - latency/2)
-	}
-	out.write(w, activity)
 }
 
-// dispatch runs the request on the resource it addresses. body is reused after
-// it returns.
-func (s *Server) dispatch(r *http.Request, t *target, body []byte) *reply {
+// dispatch runs the request on the resource it addresses.
+func (s *Server) dispatch(x *exchange) *reply {
+	r, t := x.r, &x.target
 	switch t.kind {
 	case kindAccount:
 		return s.serveAccount(r)
 	case kindDatabases:
-		return s.serveDatabases(r, body)
+		return s.serveDatabases(r, x.body)
 	case kindDatabase:
 		return s.serveDatabase(r, t.database)
 	case kindContainers:
-		return s.serveContainers(r, t.database, body)
+		return s.serveContainers(r, t.database, x.body)
 	case kindContainer:
-		return s.serveContainer(r, t.database, t.coll, body)
+		return s.serveContainer(r, t.database, t.coll, x.body)
 	case kindOffers:
-		return s.serveOffers(r, body)
+		return s.serveOffers(r, x.body)
 	case kindOffer:
-		return s.serveOffer(r, t.item, body)
+		return s.serveOffer(r, t.item, x.body)
 	case kindUnknown:
 		return unsupported(r)
 	}
@@ -250,9 +248,9 @@ func (s *Server) dispatch(r *http.Request, t *target, body []byte) *reply {
 	case kindRanges:
 		return s.serveRanges(r, c)
 	case kindDocuments:
-		return s.serveDocuments(r, c, body)
+		return c.serveDocuments(x)
 	default:
-		return s.serveDocument(r, c, t.item, body)
+		return c.serveDocument(x)
 	}
 }
 
