@@ -77,6 +77,18 @@ func BenchmarkArrayOf100(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*100), "ns/position")
 }
 
+// BenchmarkMapping is what a shape of its own costs a fleet.
+func BenchmarkMapping(b *testing.B) {
+	d := newDecoder(b, func(cfg *geo.Config) { cfg.Mapping = mavlink })
+	ev := &geo.Event{Body: []byte(mavlinkBody)}
+	var items []geo.Item
+	var docs []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		items, docs = toDocuments(b, d, ev, items[:0], docs[:0])
+	}
+}
+
 // BenchmarkStandardLibrary is the measure beside the two above: encoding/json
 // into a struct and nothing more.
 func BenchmarkStandardLibrary(b *testing.B) {

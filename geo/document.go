@@ -105,7 +105,7 @@ func appendTime(dst []byte, name string, t time.Time) []byte {
 	}
 	t = t.UTC()
 	year, month, day := t.Date()
-	clock := int((sec - firstSecond) % 86400)
+	clock := int((sec - firstSecond) % 86400) // firstSecond is a midnight
 	hour, minute, second := clock/3600, clock/60%60, clock%60
 	ms := t.Nanosecond() / 1e6
 	dst = append(dst, name...)

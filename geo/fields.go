@@ -146,16 +146,6 @@ func compass(degrees float64) float64 {
 	return inRange(degrees, 0, 360)
 }
 
-// Errors of whole events and of ids. They quote nothing: the dead letter carries the body.
-const (
-	errNotTelemetry = errText("the message source is not Telemetry")
-	errNoID         = errText("neither the hub nor the body names the device")
-	errIDs          = errText("device id is neither text nor an integer")
-	errMany         = errText("a device names several devices in one event, and is no gateway")
-	errNoKey        = errText("the body has no text at the container's partition key path")
-	errKey          = errText("the value at the container's partition key path is no text")
-)
-
 // idText reads an id: text, or an integer as it was sent. Null and the empty
 // text are no id. Any other type is not ok.
 func idText(value []byte) (id []byte, ok bool) {

@@ -20,8 +20,19 @@ type place func(*fields) *[]byte
 // node is what lies below one token of a pointer: further tokens, or the fields
 // whose pointers end here.
 type node struct {
-	below  map[string]*node
+	token  string
+	below  []*node // few: a search beats a map
 	places []place
+}
+
+// next returns the node below n for a token, nil if there is none.
+func (n *node) next(token []byte) *node {
+	for _, below := range n.below {
+		if below.token == string(token) {
+			return below
+		}
+	}
+	return nil
 }
 
 func newMapper(m *Mapping) *mapper {
@@ -32,13 +43,12 @@ func newMapper(m *Mapping) *mapper {
 		}
 		at := &mapping.root
 		for token := range jsontext.Pointer(f.pointer).Tokens() {
-			if at.below == nil {
-				at.below = make(map[string]*node)
+			below := at.next([]byte(token))
+			if below == nil {
+				below = &node{token: token}
+				at.below = append(at.below, below)
 			}
-			if at.below[token] == nil {
-				at.below[token] = &node{}
-			}
-			at = at.below[token]
+			at = below
 		}
 		at.places = append(at.places, f.place)
 		mapping.places = append(mapping.places, f.place)
@@ -83,9 +93,10 @@ func (w *walker) walk(at *node, f *fields) error {
 			if err != nil {
 				return err
 			}
-			below = at.below[string(unquote(name))]
+			below = at.next(unquote(name))
 		} else {
-			below = at.below[strconv.Itoa(i)]
+			var index [20]byte
+			below = at.next(strconv.AppendInt(index[:0], int64(i), 10))
 		}
 		var err error
 		if below != nil {

@@ -21,8 +21,6 @@ const (
 
 const trackerTimeLayout = "20060102150405"
 
-const errNoFormat = errText("body is neither JSON nor tracker lines")
-
 // readTracker reads tracker lines, each of which is one position. A text in
 // which no line looks like one is something else altogether.
 func (w *work) readTracker(text []byte) error {
@@ -50,7 +48,7 @@ func (w *work) readTracker(text []byte) error {
 		}
 	}
 	if !tracker {
-		return errNoFormat
+		return errText("body is neither JSON nor tracker lines")
 	}
 	return nil
 }

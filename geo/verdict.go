@@ -54,6 +54,18 @@ type errText string
 
 func (e errText) Error() string { return string(e) }
 
+// Details of verdicts that are given in more than one place, or outside of
+// reading. They quote nothing: the dead letter carries the body.
+const (
+	errNotTelemetry = errText("the message source is not Telemetry")
+	errElement      = errText("element is no object")
+	errNoID         = errText("neither the hub nor the body names the device")
+	errIDs          = errText("device id is neither text nor an integer")
+	errMany         = errText("a device names several devices in one event, and is no gateway")
+	errNoKey        = errText("the body has no text at the container's partition key path")
+	errKey          = errText("the value at the container's partition key path is no text")
+)
+
 // verdict is an error that carries its reason.
 type verdict struct {
 	reason Reason

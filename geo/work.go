@@ -75,9 +75,6 @@ func (w *work) next() (*Item, *note, error) {
 	return item, &w.notes[len(w.notes)-1], nil
 }
 
-// errElement is the detail of an element of a batch that is something else.
-const errElement = errText("element is no object")
-
 // addMalformed adds an element that cannot be read.
 func (w *work) addMalformed(detail error) error {
 	item, note, err := w.next()
