@@ -42,6 +42,7 @@ type batcher struct {
 	now       func() time.Time
 
 	lastEnqueued time.Time // the partition's last known enqueued time
+	rejections   int       // documents rejected in a row, up to now
 
 	// One entry per position of the batch.
 	items    []geo.Item
@@ -88,9 +89,12 @@ func (b *batcher) settle(ctx context.Context, received time.Time, events []*azev
 	writeCtx, writing := b.tel.Tracer.Start(ctx, "write")
 	submitErr := b.write(writeCtx, ledger)
 	writing.End()
-	letters := b.letters()
+	letters, tooMany := b.letters()
 	if err := b.bury(ctx, events, letters, ledger); err != nil {
 		return b.prefix(len(events)), err
+	}
+	if tooMany != nil {
+		return b.prefix(len(events)), tooMany
 	}
 	if n := ledger.InFlight(); n > 0 {
 		return b.prefix(len(events)), fmt.Errorf("%d of %d positions are unsettled: %w", n, len(b.items), submitErr)
@@ -258,19 +262,31 @@ type letter struct {
 	err      error
 }
 
-// letters collects the positions that decoding or the store refused.
-func (b *batcher) letters() []letter {
+// errTooManyRejected stops a partition: when the store refuses one document
+// after the other, the fault is hardly each document's own, and dead letters by
+// the thousand would be the wrong place for them.
+var errTooManyRejected = errors.New("too many documents rejected in a row")
+
+// letters collects the positions that decoding or the store refused. It ends
+// with errTooManyRejected when the store's refusals become too many; those
+// beyond the limit stay unsettled.
+func (b *batcher) letters() ([]letter, error) {
 	var letters []letter
 	for i := range b.items {
 		switch item := &b.items[i]; {
+		case b.results[i].Outcome == sink.Written:
+			b.rejections = 0
 		case b.settled[i]:
 		case item.Reason != "":
 			letters = append(letters, letter{i, item.Reason, item.Err})
 		case b.results[i].Outcome == sink.Rejected:
+			if b.rejections++; b.config.MaxRejected > 0 && b.rejections > b.config.MaxRejected {
+				return letters, fmt.Errorf("%w, the last one because: %w", errTooManyRejected, b.results[i].Err)
+			}
 			letters = append(letters, letter{i, geo.Rejected, b.results[i].Err})
 		}
 	}
-	return letters
+	return letters, nil
 }
 
 // bury puts letters where they are safe, and settles them. While the store

@@ -259,6 +259,27 @@ func TestDeadLettersWaitForTheirStore(t *testing.T) {
 	}
 }
 
+// When the store refuses one document after the other, the partition stops
+// instead of burying all of them; a document that is written begins anew.
+func TestTooManyRejectionsInARowStop(t *testing.T) {
+	b := newBatchTest(t, func(c *Config) { c.MaxRejected = 2 })
+	b.sink.outcome = map[string]sink.Outcome{"a": sink.Rejected, "b": sink.Rejected, "d": sink.Rejected, "e": sink.Rejected, "f": sink.Rejected}
+	var events []*azeventhubs.ReceivedEventData
+	for i, device := range []string{"a", "b", "c", "d"} {
+		events = append(events, event(int64(i), time.Second, flat(device)))
+	}
+	if settled, err := b.settle(context.Background(), noon, events); err != nil || settled != 4 {
+		t.Fatalf("two rejections in a row: settled %d, %v", settled, err)
+	}
+	settled, err := b.settle(context.Background(), noon, []*azeventhubs.ReceivedEventData{event(4, time.Second, flat("e")), event(5, time.Second, flat("f"))})
+	if !errors.Is(err, errTooManyRejected) || settled != 1 {
+		t.Errorf("the third in a row: settled %d, %v; want 1 and a stop", settled, err)
+	}
+	if r := b.row(t); r.DeadLettered["rejected"] != 4 || r.InFlight != 1 || len(b.dead.letters) != 4 {
+		t.Errorf("row %+v, %d letters", r, len(b.dead.letters))
+	}
+}
+
 func TestAMissingKeyIsDroppedOnlyWhenSet(t *testing.T) {
 	byDelivery := geo.DefaultConfig()
 	byDelivery.KeyPath = "/deliveryId"

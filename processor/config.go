@@ -25,6 +25,8 @@ type Config struct {
 	KeyIsID        bool // the container is partitioned by /id
 	DropMissingKey bool // drop positions without partition key instead of dead-lettering them
 
+	MaxRejected int // rejected documents in a row that stop a partition; 0 never stops
+
 	Batch    int           // events in one batch, 1 to 5,000
 	Prefetch int32         // events the client keeps per partition, 1 to 5,000
 	Linger   time.Duration // how long a batch waits for more once it holds an event
@@ -51,6 +53,7 @@ func DefaultConfig() Config {
 		Mode:                Latest,
 		MaxAge:              5 * time.Minute,
 		Start:               Earliest,
+		MaxRejected:         100,
 		Batch:               500,
 		Prefetch:            1000,
 		Linger:              10 * time.Millisecond,
@@ -72,6 +75,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("max age is %v, allowed is 0 (off) or more", c.MaxAge)
 	case c.TTL < 0 || c.TTL%time.Second != 0:
 		return fmt.Errorf("time to live is %v, allowed are whole seconds, 0 (the container's) or more", c.TTL)
+	case c.MaxRejected < 0:
+		return fmt.Errorf("max rejected is %d, allowed is 0 (never stop) or more", c.MaxRejected)
 	case c.Batch < 1 || c.Batch > 5000:
 		return fmt.Errorf("batch is %d, allowed are 1 to 5000 events", c.Batch)
 	case c.Prefetch < 1 || c.Prefetch > 5000:

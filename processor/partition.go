@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
@@ -26,6 +27,7 @@ type partition struct {
 	watch      sequenceWatch
 	account    *telemetry.Account
 	config     Config
+	halts      *sync.Map // of the processor: partition id to why it stopped
 	tracer     trace.Tracer
 	log        *slog.Logger
 	now        func() time.Time
@@ -71,7 +73,11 @@ func (p *partition) read(stop, hard context.Context) error {
 	for {
 		events, began, err := p.receive(stop)
 		if len(events) > 0 {
-			if err := p.settle(hard, began, events); err != nil {
+			err := p.settle(hard, began, events)
+			if errors.Is(err, errTooManyRejected) {
+				p.halt(stop, err)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -82,6 +88,14 @@ func (p *partition) read(stop, hard context.Context) error {
 			return fmt.Errorf("receive: %w", err)
 		}
 	}
+}
+
+// halt keeps the partition, reads nothing more of it and makes the process
+// unready: somebody has to look. Other partitions go on.
+func (p *partition) halt(stop context.Context, err error) {
+	p.log.Error("partition has stopped, a restart tries it again", "error", err)
+	p.halts.Store(p.id, err)
+	<-stop.Done()
 }
 
 // settle brings one batch to its end and remembers how far that is.

@@ -30,6 +30,7 @@ type Processor struct {
 	now     func() time.Time
 
 	connected atomic.Bool // the hub has answered in this run
+	halts     sync.Map    // partition id to the error that stopped it
 }
 
 // New checks the configuration and makes a processor. No connection is opened
@@ -52,7 +53,12 @@ func (p *Processor) Ready() error {
 	if !p.connected.Load() {
 		return errors.New("the hub has not answered yet")
 	}
-	return nil
+	var halted error
+	p.halts.Range(func(id, err any) bool {
+		halted = fmt.Errorf("partition %v has stopped: %w", id, err.(error))
+		return false
+	})
+	return halted
 }
 
 // Run reads until stop ends, then drains: it returns when every batch in hand
@@ -184,7 +190,7 @@ func (p *Processor) partition(client *azeventhubs.ProcessorPartitionClient) *par
 	account := p.tel.Ledger.Partition(id)
 	log := p.log.With("partition", id)
 	return &partition{
-		id: id, client: client, account: account, config: p.config, tracer: p.tel.Tracer, log: log, now: p.now,
+		id: id, client: client, account: account, config: p.config, halts: &p.halts, tracer: p.tel.Tracer, log: log, now: p.now,
 		batcher: &batcher{
 			config: p.config, partition: id, decoder: p.decoder, sink: p.sink, dead: p.dead,
 			account: account, tel: p.tel, log: log, now: p.now,

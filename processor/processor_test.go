@@ -2,9 +2,11 @@ package processor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +29,8 @@ func TestMain(m *testing.M) {
 
 // slowSink writes everything after a while, or holds it until it is let go.
 type slowSink struct {
-	delay time.Duration
+	delay  time.Duration
+	reject string // prefix of the ids that are rejected, "" for none
 	hold  chan struct{} // nil: do not hold
 
 	mu      sync.Mutex
@@ -46,6 +49,10 @@ func (s *slowSink) Submit(ctx context.Context, d *sink.Document) error {
 			}
 		}
 		time.Sleep(s.delay)
+		if s.reject != "" && strings.HasPrefix(id, s.reject) {
+			d.Done(d, sink.Result{Outcome: sink.Rejected, Err: errors.New("400")})
+			return
+		}
 		s.mu.Lock()
 		if s.written == nil {
 			s.written = map[string]int{}
@@ -268,4 +275,28 @@ func TestTheGracePeriodEndsTheDrain(t *testing.T) {
 	wait(t, "the same events again", func() bool { return h.sink.count() == 20 })
 	again.stop()
 	<-again.ended
+}
+
+// Promise 6: a partition whose documents are all rejected stops, says so, and
+// holds up no other.
+func TestAStoppedPartitionStopsOnlyItself(t *testing.T) {
+	h := newHubTest(t, 2)
+	h.config.MaxRejected = 3
+	h.sink.reject = "drone-0-"
+	h.publish(t, "0", 10)
+	r := h.run(t)
+	wait(t, "the stop to be told", func() bool {
+		err := r.reader.Ready()
+		return err != nil && strings.Contains(err.Error(), "partition 0 has stopped")
+	})
+	h.publish(t, "1", 50)
+	wait(t, "the other partition written", func() bool { return h.sink.count() == 50 })
+	r.stop()
+	<-r.ended
+	if !errors.Is(r.runErr, errTooManyRejected) {
+		t.Errorf("the run ended with %v", r.runErr)
+	}
+	if got := h.checkpoints(t)["0"]; got != 2 {
+		t.Errorf("checkpoint %d, want 2: the third is the last that was dead-lettered", got)
+	}
 }

@@ -28,6 +28,7 @@ type Config struct {
 	MaxAge              time.Duration `help:"Positions older than this are dropped as stale; 0 drops none." default:"5m" group:"Documents"`
 	TTL                 time.Duration `name:"ttl" help:"Time to live of each document in whole seconds; 0 leaves it to the container." default:"0s" group:"Documents"`
 	MissingKey          string        `help:"What happens to a position without the partition key." enum:"deadletter,drop" default:"deadletter" group:"Documents"`
+	MaxRejected         int           `help:"Documents that Cosmos DB rejects in a row before their partition stops; 0 never stops." default:"100" group:"Documents"`
 	AllowStaleDocuments bool          `help:"Run in mode latest although the key is not /deviceId and nothing expires: a drone that changes its key leaves its last document behind." group:"Documents"`
 
 	StorageConnectionString Secret `help:"Azure Storage connection string. Without it, --storage-endpoint and the process's identity are used." group:"Storage"`
@@ -101,6 +102,7 @@ func (c *Config) processor() processor.Config {
 		TTL:                 c.TTL,
 		Start:               processor.Start(c.Start),
 		DropMissingKey:      c.MissingKey == "drop",
+		MaxRejected:         c.MaxRejected,
 		Batch:               c.Batch,
 		Prefetch:            c.Prefetch,
 		Linger:              c.Linger,
