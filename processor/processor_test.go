@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 // slowSink writes everything after a while, or holds it until it is let go.
 type slowSink struct {
 	delay  time.Duration
-	reject string // prefix of the ids that are rejected, "" for none
-	hold  chan struct{} // nil: do not hold
+	reject string        // prefix of the ids that are rejected, "" for none
+	hold   chan struct{} // nil: do not hold
 
 	mu      sync.Mutex
 	written map[string]int // by document id
