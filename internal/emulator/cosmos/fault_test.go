@@ -23,7 +23,7 @@ func TestControllersAnswerInOrder(t *testing.T) {
 	upsert(t, coll, "d1", "a", 0)
 	s.Control(cosmos.UpsertOperation, cosmos.Once(cosmos.Answer(449, 0)))
 	s.Control(cosmos.AnyOperation, cosmos.Once(cosmos.Throttle(time.Millisecond)))
-	s.Control(cosmos.ReadOperation, cosmos.Once(cosmos.Answer(408, 0)))
+	s.Control(cosmos.ReadOperation, cosmos.Once(cosmos.Answer(400, 0)))
 	remove := s.Control(cosmos.UpsertOperation, cosmos.Always(cosmos.Answer(503, 0)))
 	for _, want := range []int{449, 429, 503, 503} {
 		_, err := coll.UpsertItem(context.Background(), key("d1"), position("d1", "a", 1), nil)
@@ -35,7 +35,7 @@ func TestControllersAnswerInOrder(t *testing.T) {
 	remove()
 	upsert(t, coll, "d1", "a", 2)
 	_, err := coll.ReadItem(context.Background(), key("d1"), "a", nil)
-	wantStatus(t, err, 408, 0)
+	wantStatus(t, err, 400, 0)
 }
 
 func TestFaultsOfOneOperation(t *testing.T) {
@@ -166,15 +166,25 @@ func TestBulkFaults(t *testing.T) {
 	if res, _ := sendBulk(t, s, bulkHeader("0"), ops...); res.StatusCode != 413 {
 		t.Errorf("status %d, want 413", res.StatusCode)
 	}
-	// A controller may split the range under the request's feet.
-	s.Control(cosmos.BulkRequest, func(c cosmos.Call) *cosmos.Fault {
+	// A controller may split the range under the request's feet, before the
+	// range has been looked up or after.
+	split := func(c cosmos.Call) *cosmos.Fault {
 		if err := s.SplitRange(testDB, testColl, c.Range); err != nil {
 			t.Error(err)
 		}
 		return &cosmos.Fault{}
-	})
-	if res, _ := sendBulk(t, s, bulkHeader("0"), ops...); res.StatusCode != http.StatusGone {
-		t.Errorf("status %d, want 410", res.StatusCode)
+	}
+	for _, op := range []cosmos.Op{cosmos.BulkRequest, cosmos.UpsertOperation} {
+		s.Control(op, split)
+		target := s.Ranges(testDB, testColl)[0].ID
+		before := len(s.Journal(testDB, testColl))
+		if res, _ := sendBulk(t, s, bulkHeader(target), ops...); res.StatusCode != http.StatusGone {
+			t.Errorf("status %d, want 410", res.StatusCode)
+		}
+		if got := len(s.Journal(testDB, testColl)); got != before {
+			t.Errorf("%d writes took effect on a range that is gone", got-before)
+		}
+		ops = []bulkOp{upsertOp("drone-000123", "a", 1)} // on the first range all the time
 	}
 }
 

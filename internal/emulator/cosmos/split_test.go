@@ -2,11 +2,13 @@ package cosmos_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -52,6 +54,53 @@ func TestSplit(t *testing.T) {
 	}
 	if got := len(s.Journal(testDB, testColl)); got != 120 {
 		t.Errorf("journal has %d writes, want 120", got)
+	}
+}
+
+// The feed of ranges names what is new since an etag, and 304 when nothing is.
+func TestRangesFeed(t *testing.T) {
+	s := newServer(t, entra(), cosmos.WithRanges(3))
+	newContainer(t, s, cosmos.Container{})
+	fetch := func(incremental bool, etag string) (int, string, string) {
+		h := map[string]string{"Authorization": "type=aad&ver=1.0&sig=x", "If-None-Match": etag}
+		if incremental {
+			h["A-IM"] = "Incremental Feed"
+		}
+		res, body := send(t, s, http.MethodGet, "dbs/"+testDB+"/colls/"+testColl+"/pkranges", h, "")
+		var feed struct {
+			Ranges []struct {
+				ID      string   `json:"id"`
+				Parents []string `json:"parents"`
+			} `json:"PartitionKeyRanges"`
+		}
+		if res.StatusCode == http.StatusOK {
+			if err := json.Unmarshal([]byte(body), &feed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ids []string
+		for _, r := range feed.Ranges {
+			ids = append(ids, fmt.Sprint(r.ID, r.Parents))
+		}
+		return res.StatusCode, res.Header.Get("Etag"), strings.Join(ids, " ")
+	}
+	code, etag, ids := fetch(true, "")
+	if code != http.StatusOK || ids != "0[] 1[] 2[]" {
+		t.Errorf("first: %d, %s", code, ids)
+	}
+	if code, _, _ := fetch(true, etag); code != http.StatusNotModified {
+		t.Errorf("unchanged: %d, want 304", code)
+	}
+	for _, id := range []string{"1", "3"} {
+		if err := s.SplitRange(testDB, testColl, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, ids := fetch(true, etag); code != http.StatusOK || ids != "5[1 3] 6[1 3] 4[1]" {
+		t.Errorf("changed: %d, %s", code, ids)
+	}
+	if code, _, ids := fetch(false, etag); code != http.StatusOK || ids != "0[] 5[1 3] 6[1 3] 4[1] 2[]" {
+		t.Errorf("plain: %d, %s", code, ids)
 	}
 }
 
