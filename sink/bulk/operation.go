@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Kind is what an operation does.
@@ -24,7 +25,7 @@ const (
 	// Delete removes a document (404 if there is none), with IfMatch only one
 	// that has that etag (412 otherwise).
 	Delete
-	// Patch changes parts of a document by the patch in Body; see PatchBody.
+	// Patch changes parts of a document by the patch in Body.
 	// A condition that does not hold is 412.
 	Patch
 
@@ -46,7 +47,7 @@ func (k Kind) hasBody() bool { return k != Read && k != Delete }
 // the body.
 func (k Kind) namesDocument() bool { return k != Upsert && k != Create }
 
-// Operation is one operation on one document. From Submit until Done
+// Operation is one operation on one document. From [Writer.Submit] until Done
 // is called it belongs to the writer. Afterwards it may be used again.
 type Operation struct {
 	Kind Kind
@@ -72,6 +73,22 @@ type Operation struct {
 
 	// Index is the submitter's own number for the operation.
 	Index int
+
+	state
+}
+
+// state is what the writer remembers of an operation that it holds.
+type state struct {
+	at       position
+	document uint64    // hash of key and id: equal for equal documents
+	size     int       // upper bound of the encoded operation
+	epoch    *epoch    // what a Flush waits for
+	due      time.Time // not to be sent before; zero: at once
+	charge   float64   // request units of the tries so far
+	attempts int       // requests that carried it
+	failures int       // tries in a row that ended in something to be waited out
+	company  int       // most operations in its next request; 0: any number
+	unclear  bool      // a try may have taken effect without our hearing of it
 }
 
 // Result is what became of an operation.
@@ -98,7 +115,7 @@ type Result struct {
 	// doubt.
 	Unclear bool
 	// Err is nil if and only if the operation took effect. For a refusal it is
-	// a [*StatusError]. ErrNotAdmitted, ErrNotSupported, ErrClosed and
+	// a [*StatusError]. [ErrNotAdmitted], [ErrNotSupported], [ErrClosed] and
 	// the cause of the hard context's end mean that the writer gave up.
 	Err error
 }
