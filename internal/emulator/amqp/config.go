@@ -16,9 +16,9 @@ type Config struct {
 	MaxFrameSize uint32
 	// MaxMessageSize is the largest message accepted, in bytes.
 	MaxMessageSize uint64
-	// MaxConnections, MaxSessions (per connection) and MaxLinks (per session)
-	// bound what peers may open.
-	MaxConnections, MaxSessions, MaxLinks int
+	// MaxConnections, MaxSessions and MaxLinks (both per connection) bound what
+	// peers may open. MaxHandles bounds the links of one session.
+	MaxConnections, MaxSessions, MaxLinks, MaxHandles int
 	// Window is the incoming window of a session, in transfer frames.
 	Window uint32
 	// IdleTimeout is announced to peers; one that is silent for twice as long
@@ -43,7 +43,8 @@ func DefaultConfig() Config {
 		MaxMessageSize:   1 << 20,
 		MaxConnections:   1000,
 		MaxSessions:      5000,
-		MaxLinks:         256,
+		MaxLinks:         5000,
+		MaxHandles:       256,
 		Window:           5000,
 		IdleTimeout:      240 * time.Second,
 		HandshakeTimeout: 30 * time.Second,
@@ -60,9 +61,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("MaxFrameSize is %d, want 512 to 1048576", c.MaxFrameSize)
 	case c.MaxMessageSize < 1:
 		return fmt.Errorf("MaxMessageSize is %d, want at least 1", c.MaxMessageSize)
-	case c.MaxConnections < 1 || c.MaxSessions < 1 || c.MaxSessions > 1<<16 || c.MaxLinks < 1:
-		return fmt.Errorf("MaxConnections, MaxSessions, MaxLinks are %d, %d, %d, want at least 1 (sessions at most 65536)",
-			c.MaxConnections, c.MaxSessions, c.MaxLinks)
+	case c.MaxConnections < 1 || c.MaxSessions < 1 || c.MaxSessions > 1<<16 || c.MaxLinks < 1 || c.MaxHandles < 1:
+		return fmt.Errorf("MaxConnections, MaxSessions, MaxLinks, MaxHandles are %d, %d, %d, %d, want at least 1 (sessions at most 65536)",
+			c.MaxConnections, c.MaxSessions, c.MaxLinks, c.MaxHandles)
 	case c.Window < 2:
 		return fmt.Errorf("field Window is %d, want at least 2", c.Window)
 	case c.IdleTimeout < time.Second || c.HandshakeTimeout <= 0 || c.WriteTimeout <= 0:

@@ -41,6 +41,7 @@ type Conn struct {
 	closing  bool // a close frame is in out, nothing may follow it
 	dead     bool // nothing is sent any more
 	sessions map[uint16]*session
+	links    int // in all sessions
 }
 
 func newConn(s *Server, nc net.Conn) *Conn {
@@ -88,10 +89,14 @@ func (c *Conn) closeLocked(reason *Error) {
 
 // Reset drops the connection without a word; a TCP peer sees a reset.
 func (c *Conn) Reset() {
-	if tcp, ok := c.nc.(*net.TCPConn); ok {
+	nc := c.nc
+	if wrapped, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
+		nc = wrapped.NetConn()
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	c.nc.Close()
+	nc.Close()
 }
 
 // run serves the connection from its first byte to the end of its last

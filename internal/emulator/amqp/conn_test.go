@@ -314,6 +314,82 @@ func TestLargeMessageIsRejected(t *testing.T) {
 	}
 }
 
+// The session's window is renewed before it is used up, and not exceeded.
+func TestIncomingWindow(t *testing.T) {
+	config := DefaultConfig()
+	config.Window = 10
+	_, address := startServer(t, config, sink(make(chan *Delivery, 100)))
+	p := dialRaw(t, address)
+	p.begin()
+	p.say("attach sender")
+	p.expect(codeAttach)
+	p.expect(codeFlow)
+	window := 10
+	for id := uint32(0); id < 50; id++ {
+		p.send(frameAMQP, 0, transferWith(0, id, nil))
+		window--
+		for settled := false; !settled; {
+			code, fields, _ := p.next()
+			switch code {
+			case codeDisposition:
+				settled = true
+			case codeFlow:
+				window = int(fields[0].(uint32)) + int(fields[1].(uint32)) - int(id) - 1
+			default:
+				t.Fatalf("got performative %#02x %v", code, fields)
+			}
+		}
+		if window <= 0 {
+			t.Fatalf("the window is shut after %d transfers", id+1)
+		}
+	}
+}
+
+// A peer is not read while a handler is behind by more than a few megabytes.
+func TestBacklogHoldsReaderBack(t *testing.T) {
+	release := make(chan struct{})
+	_, address := startServer(t, DefaultConfig(), handler{in: func(i *Incoming) {
+		if i.Accept(Answer{}, 1000) != nil {
+			return
+		}
+		select {
+		case <-release:
+		case <-i.Context().Done():
+		}
+		for {
+			d, err := i.Receive()
+			if err != nil {
+				return
+			}
+			d.Accept()
+		}
+	}})
+	p := dialRaw(t, address)
+	p.begin()
+	p.say("attach sender")
+	p.expect(codeAttach)
+	p.expect(codeFlow)
+	const messages, size = 800, 60_000 // 48 MB, within credit and window
+	var out []byte
+	for id := range uint32(messages) {
+		at := len(out)
+		out = closeFrame(transferWith(0, id, make([]byte, size))(openFrame(out, frameAMQP, 0)), at)
+	}
+	_ = p.nc.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+	sent, err := p.nc.Write(out)
+	if err == nil || sent > 40<<20 {
+		t.Fatalf("%d bytes were taken for a handler that takes none, error %v", sent, err)
+	}
+	close(release)
+	_ = p.nc.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	go func() { _, _ = p.nc.Write(out[sent:]) }()
+	for settled := 0; settled < messages; {
+		if code, _, _ := p.next(); code == codeDisposition {
+			settled++
+		}
+	}
+}
+
 // Settled messages that were sent just before a detach count.
 func TestMessagesBeforeDetachAreReceived(t *testing.T) {
 	got := make(chan *Delivery, 10)
@@ -485,7 +561,7 @@ func TestSilentPeerIsDropped(t *testing.T) {
 	t.Parallel()
 	config := DefaultConfig()
 	config.IdleTimeout = time.Second
-	config.HandshakeTimeout = 50 * time.Millisecond
+	config.HandshakeTimeout = 500 * time.Millisecond
 	s, address := startServer(t, config, refuseAll)
 	mute := dialRaw(t, address)
 	mute.closed()
@@ -542,6 +618,41 @@ func TestConnectionLimit(t *testing.T) {
 	first.nc.Close()
 	waitFor(t, "the first is forgotten", func() bool { return len(s.Conns()) == 0 })
 	dialRaw(t, address).open()
+}
+
+func TestLinkLimit(t *testing.T) {
+	config := DefaultConfig()
+	config.MaxLinks = 3
+	_, address := startServer(t, config, sink(make(chan *Delivery, 1)))
+	p := dialRaw(t, address)
+	p.begin()
+	for range 5 { // a link that is gone makes room
+		p.say("attach sender")
+		p.expect(codeAttach)
+		p.expect(codeFlow)
+		p.say("detach")
+		p.expect(codeDetach)
+	}
+	for range 2 { // and so does a session
+		for handle := range uint32(3) {
+			p.send(frameAMQP, 0, attach("s", handle, false))
+			p.expect(codeAttach)
+			p.expect(codeFlow)
+		}
+		p.say("end")
+		p.expect(codeEnd)
+		p.say("begin")
+		p.expect(codeBegin)
+	}
+	for handle := range uint32(3) {
+		p.send(frameAMQP, 0, attach("s", handle, false))
+		p.expect(codeAttach)
+		p.expect(codeFlow)
+	}
+	p.send(frameAMQP, 0, attach("s", 3, false))
+	if fields, _ := p.expect(codeClose); condition(fields) != ResourceLimitExceeded {
+		t.Errorf("closed with %v", fields)
+	}
 }
 
 // Handlers of a lost connection end, and with them everything they hold.

@@ -126,8 +126,12 @@ func (c *Conn) onAttach(channel uint16, a *Attach) error {
 	if s == nil {
 		return err
 	}
-	if a.Handle >= uint32(c.server.config.MaxLinks) {
-		return Errorf(FramingError, "handle %d exceeds the maximum of %d", a.Handle, c.server.config.MaxLinks-1)
+	config := &c.server.config
+	if a.Handle >= uint32(config.MaxHandles) {
+		return Errorf(FramingError, "handle %d exceeds the maximum of %d", a.Handle, config.MaxHandles-1)
+	}
+	if c.links >= config.MaxLinks {
+		return Errorf(ResourceLimitExceeded, "the connection has %d links already", c.links)
 	}
 	if s.links[a.Handle] != nil {
 		s.end(Errorf(HandleInUse, "handle %d is in use", a.Handle))
@@ -147,6 +151,7 @@ func (c *Conn) onAttach(channel uint16, a *Attach) error {
 	l.session, l.attach = s, a
 	l.ctx, l.cancel = context.WithCancel(c.ctx)
 	s.links[a.Handle] = l
+	c.links++
 	if a.transactional || a.dynamic {
 		l.refuse(Errorf(NotImplemented, "transactions and dynamic nodes are not implemented"))
 		return nil
@@ -182,7 +187,10 @@ func (l *Link) served() {
 
 func (l *Link) forget() {
 	l.state = linkGone
-	delete(l.session.links, l.attach.Handle)
+	if l.session.links[l.attach.Handle] == l {
+		delete(l.session.links, l.attach.Handle)
+		l.session.conn.links--
+	}
 }
 
 func (c *Conn) onDetach(channel uint16, p detach) error {

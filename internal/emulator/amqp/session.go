@@ -55,7 +55,7 @@ func (c *Conn) onBegin(channel uint16, p begin) error {
 		nextOutgoingID: s.nextOutgoingID,
 		incomingWindow: s.window,
 		outgoingWindow: 1<<32 - 1,
-		handleMax:      uint32(config.MaxLinks - 1),
+		handleMax:      uint32(config.MaxHandles - 1),
 	}
 	c.control(channel, answer.appendTo)
 	return nil
@@ -92,7 +92,7 @@ func (c *Conn) onEnd(channel uint16) error {
 		return Errorf(NotAllowed, "no session on channel %d", channel)
 	}
 	if s.state == sessionEndedHere {
-		delete(c.sessions, channel)
+		s.forget()
 		return nil
 	}
 	s.state = sessionEndedThere
@@ -109,6 +109,13 @@ func (s *session) answerEnd() {
 		return
 	}
 	s.conn.control(s.channel, func(b []byte) []byte { return appendEnding(b, codeEnd, nil) })
+	s.forget()
+}
+
+// forget makes the channel free for another session.
+func (s *session) forget() {
+	s.conn.links -= len(s.links)
+	s.links = nil
 	delete(s.conn.sessions, s.channel)
 }
 

@@ -3,6 +3,7 @@ package eventhubs
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // CreateHub adds a hub to a running server.
@@ -16,7 +17,7 @@ func (s *Server) CreateHub(c HubConfig) error {
 	if s.hubs[name] != nil {
 		return fmt.Errorf("create hub: hub %q exists already", c.Name)
 	}
-	s.hubs[name] = newHub(c, s.config.now)
+	s.hubs[name] = newHub(c, s.now)
 	return nil
 }
 
@@ -36,7 +37,7 @@ func (s *Server) RecreateHub(name string) error {
 	h, err := s.replace(name, func(old *hub) *hub {
 		c := old.config
 		c.Partitions = len(old.all())
-		return newHub(c, s.config.now)
+		return newHub(c, s.now)
 	})
 	if err != nil {
 		return fmt.Errorf("recreate hub: %w", err)
@@ -99,3 +100,7 @@ func (s *Server) SetKeys(name string, keys ...string) {
 	defer s.gate.mu.Unlock()
 	s.gate.keys = replaced
 }
+
+// SkewClock sets the clock of new events ahead, or behind if d is negative,
+// compared to the server's clock.
+func (s *Server) SkewClock(d time.Duration) { s.skew.Store(int64(d)) }

@@ -2,6 +2,7 @@ package eventhubs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -309,11 +310,11 @@ func TestHeartbeatsAreControlled(t *testing.T) {
 		return eventhubs.Verdict{Action: eventhubs.ResetConnection}, true
 	})
 	defer c.Remove()
-	conn := impatient(t, s)
+	client := openRaw(t, s.Addr(), 40)
 	select {
 	case remote := <-beats:
-		if remote != conn.LocalAddr().String() {
-			t.Errorf("heartbeat for %s, want %s", remote, conn.LocalAddr())
+		if remote != client.conn.LocalAddr().String() {
+			t.Errorf("heartbeat for %s, want %s", remote, client.conn.LocalAddr())
 		}
 	case <-time.After(5 * time.Second):
 		t.Fatal("no heartbeat")
@@ -334,6 +335,51 @@ func TestFaultsAreValidated(t *testing.T) {
 		if _, err := s.Inject(f); err == nil {
 			t.Errorf("%+v was installed", f)
 		}
+	}
+}
+
+func TestFaultAsJSON(t *testing.T) {
+	want := eventhubs.Fault{Op: eventhubs.OpAttach, Hub: testHub, Action: eventhubs.Refuse, Condition: "com.microsoft:server-busy",
+		Delay: 250 * time.Millisecond, For: 3 * time.Second, Times: 2}
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"op":"attach","hub":"fleet","action":"refuse","condition":"com.microsoft:server-busy","times":2,"delay":"250ms","for":"3s"}`
+	if string(b) != text {
+		t.Errorf("got %s, want %s", b, text)
+	}
+	var got eventhubs.Fault
+	if err := json.Unmarshal(b, &got); err != nil || got != want {
+		t.Errorf("came back as %+v, error %v", got, err)
+	}
+	for _, wrong := range []string{`{"op":"send","delay":"soon"}`, `{"op":"send","color":"red"}`} {
+		if err := json.Unmarshal([]byte(wrong), &got); err == nil {
+			t.Errorf("%s was read as %+v", wrong, got)
+		}
+	}
+}
+
+func TestFaultForATime(t *testing.T) {
+	s := newServer(t)
+	publish(t, s, "0", 1)
+	inject(t, s, eventhubs.Fault{Op: eventhubs.OpAccept, Action: eventhubs.Drop, For: 100 * time.Millisecond})
+	c := newConsumerWith(t, s, "$Default", &azeventhubs.ConsumerClientOptions{
+		RetryOptions: azeventhubs.RetryOptions{MaxRetries: 50, RetryDelay: 10 * time.Millisecond, MaxRetryDelay: 10 * time.Millisecond}})
+	begin := time.Now()
+	receive(t, newPartition(t, c, "0", nil), 1)
+	if took := time.Since(begin); took < 100*time.Millisecond {
+		t.Errorf("connected after %v, refused for 100ms", took)
+	}
+}
+
+func TestSkewedClock(t *testing.T) {
+	now := newClock()
+	s := newServer(t, eventhubs.WithHub(testHub, 1), eventhubs.WithClock(now.now))
+	s.SkewClock(-time.Hour)
+	publish(t, s, "0", 1)
+	if got, want := *receive(t, newPartition(t, newConsumer(t, s), "0", nil), 1)[0].EnqueuedTime, now.now().Add(-time.Hour); !got.Equal(want) {
+		t.Errorf("enqueued at %v, want %v", got, want)
 	}
 }
 

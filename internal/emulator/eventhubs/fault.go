@@ -1,6 +1,8 @@
 package eventhubs
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,7 +12,7 @@ import (
 )
 
 // Fault is a control function as data, as a control port or a schedule of
-// faults needs it.
+// faults needs it. In JSON the two durations are text, such as "250ms".
 type Fault struct {
 	Op Op `json:"op"`
 	// Hub, Group and Partition restrict it; empty matches all. Remote restricts
@@ -21,7 +23,7 @@ type Fault struct {
 	Remote    string `json:"remote,omitempty"`
 
 	Action      Action        `json:"action,omitempty"`
-	Delay       time.Duration `json:"delay,omitempty"` // nanoseconds in JSON
+	Delay       time.Duration `json:"-"`
 	Condition   string        `json:"condition,omitempty"`
 	Description string        `json:"description,omitempty"`
 	Status      int32         `json:"status,omitempty"`
@@ -31,11 +33,56 @@ type Fault struct {
 	// Times is how many it strikes; 0 means every one until it is removed.
 	Times int `json:"times,omitempty"`
 	// For is how long it strikes, from its first match on; 0 for ever.
-	For time.Duration `json:"for,omitempty"`
+	For time.Duration `json:"-"`
 	// Probability is the share of the matching operations that it strikes, by a
 	// generator with the given seed; 0 means all.
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`
+}
+
+type plainFault Fault
+
+// faultJSON adds the durations.
+type faultJSON struct {
+	*plainFault
+	Delay string `json:"delay,omitempty"`
+	For   string `json:"for,omitempty"`
+}
+
+// MarshalJSON writes durations as text.
+func (f Fault) MarshalJSON() ([]byte, error) {
+	text := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	return json.Marshal(faultJSON{(*plainFault)(&f), text(f.Delay), text(f.For)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes and refuses unknown fields.
+func (f *Fault) UnmarshalJSON(b []byte) error {
+	*f = Fault{}
+	text := faultJSON{plainFault: (*plainFault)(f)}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&text); err != nil {
+		return fmt.Errorf("fault: %w", err)
+	}
+	for _, field := range []struct {
+		name, text string
+		into       *time.Duration
+	}{{"delay", text.Delay, &f.Delay}, {"for", text.For, &f.For}} {
+		if field.text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(field.text)
+		if err != nil {
+			return fmt.Errorf("fault: %s: %w", field.name, err)
+		}
+		*field.into = d
+	}
+	return nil
 }
 
 func (f *Fault) validate() error {

@@ -21,7 +21,7 @@ type config struct {
 	hubs           []HubConfig
 	keys           []accessKey
 	checkToken     func(token string) error
-	redirects      map[string]string
+	redirect       redirect
 }
 
 func defaultConfig() config {
@@ -99,12 +99,7 @@ func WithTokenCheck(check func(token string) error) Option {
 // (host:port, or "" for this server's own), as an IoT Hub sends clients to its
 // Event Hubs-compatible endpoint.
 func WithRedirect(hub, address string) Option {
-	return func(c *config) {
-		if c.redirects == nil {
-			c.redirects = make(map[string]string)
-		}
-		c.redirects[hub] = address
-	}
+	return func(c *config) { c.redirect = redirect{hub, address} }
 }
 
 // HubConfig describes a hub.

@@ -68,7 +68,7 @@ func (p *peer) ServeIncoming(link *amqp.Incoming) {
 // not go.
 func (p *peer) admit(a address) *amqp.Error {
 	if a.iotHub {
-		return p.redirect(a)
+		return p.server.redirected(a)
 	}
 	if !a.ok {
 		return notFound(a.text)

@@ -54,7 +54,7 @@ func (s *Server) PublishPoison(hub, partition string, kind Poison) (Position, er
 	if !slices.Contains(Poisons(), kind) {
 		return Position{}, fmt.Errorf("publish poison: kind %q is unknown", kind)
 	}
-	now := s.config.now()
+	now := s.now()
 	return p.appendEncoded(now, func(b []byte, at Position) []byte {
 		annotations := map[amqp.Symbol]any{
 			annotationSequence: at.Sequence,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"warmpath/internal/emulator/amqp"
 )
@@ -26,6 +28,7 @@ type Server struct {
 	amqp     *amqp.Server
 	served   chan struct{}
 	controls controls
+	skew     atomic.Int64 // of the clock, in nanoseconds
 
 	mu   sync.RWMutex // covers hubs
 	hubs map[string]*hub
@@ -131,6 +134,9 @@ func (s *Server) PartitionInfo(hub, partition string) (PartitionInfo, error) {
 	}
 	return p.info(), nil
 }
+
+// now is the time for new events and their retention.
+func (s *Server) now() time.Time { return s.config.now().Add(time.Duration(s.skew.Load())) }
 
 // hub finds a hub by its name in any case, or returns nil.
 func (s *Server) hub(name string) *hub {

@@ -2,11 +2,8 @@ package eventhubs_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"testing"
 	"time"
 
@@ -191,6 +188,65 @@ func TestSingleMessagesAndPublishers(t *testing.T) {
 	}
 }
 
+// The key of a batch may stand on its envelope alone.
+func TestKeyOfEnvelope(t *testing.T) {
+	s := newServer(t)
+	sender, err := dial(t, s).NewSender(deadline(t), testHub, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := client.NewMessage([]byte("inner")).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := client.NewMessage(inner)
+	envelope.Format = 0x80013700
+	envelope.Annotations = client.Annotations{"x-opt-partition-key": "k"}
+	for range 3 {
+		if err := sender.Send(deadline(t), envelope, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		info, err := s.PartitionInfo(testHub, fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Empty {
+			continue
+		}
+		for _, e := range receive(t, newPartition(t, newConsumer(t, s), fmt.Sprint(i), nil), 3) {
+			if e.PartitionKey == nil || *e.PartitionKey != "k" {
+				t.Errorf("event %d has partition key %v, want k", e.SequenceNumber, e.PartitionKey)
+			}
+		}
+	}
+}
+
+func TestExpiredTokenIsNotTaken(t *testing.T) {
+	now := newClock()
+	s := newServer(t, eventhubs.WithHub(testHub, 1), eventhubs.WithClock(now.now), eventhubs.WithKey("name", "key"))
+	session := dial(t, s)
+	token := signature("amqp://h/"+testHub, "key", "name", now.now().Add(time.Minute))
+	put := func() any {
+		arguments := map[string]any{"operation": "put-token", "type": "servicebus.windows.net:sastoken", "name": "amqp://h/" + testHub}
+		return request(t, session, "$cbs", "here", arguments, token).ApplicationProperties["status-code"]
+	}
+	if got := put(); got != int32(202) {
+		t.Errorf("status %v, want 202", got)
+	}
+	if _, err := session.NewSender(deadline(t), testHub, nil); err != nil {
+		t.Errorf("with a token: %v", err)
+	}
+	now.advance(2 * time.Minute)
+	if got := put(); got != int32(401) {
+		t.Errorf("expired: status %v, want 401", got)
+	}
+	if _, err := session.NewSender(deadline(t), testHub, nil); err == nil {
+		t.Error("a link was attached by an expired token")
+	}
+}
+
 func TestBrokenMessagesAreRejected(t *testing.T) {
 	s := newServer(t)
 	session := dial(t, s)
@@ -215,38 +271,4 @@ func TestBrokenMessagesAreRejected(t *testing.T) {
 	if err := sender.Send(short, client.NewMessage([]byte("fine")), nil); err != nil {
 		t.Errorf("after a rejected message: %v", err)
 	}
-}
-
-// impatient opens a connection by hand whose idle timeout is 40 ms.
-func impatient(t *testing.T, s *eventhubs.Server) net.Conn {
-	t.Helper()
-	conn, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	read := func(n int) {
-		if _, err := io.ReadFull(conn, make([]byte, n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	frame := func() {
-		head := make([]byte, 4)
-		if _, err := io.ReadFull(conn, head); err != nil {
-			t.Fatal(err)
-		}
-		read(int(binary.BigEndian.Uint32(head)) - 4)
-	}
-	fmt.Fprint(conn, "AMQP\x03\x01\x00\x00")
-	read(8)
-	frame()
-	fmt.Fprint(conn, "\x00\x00\x00\x19\x02\x01\x00\x00\x00\x53\x41\xc0\x0c\x01\xa3\x09ANONYMOUS")
-	frame()
-	fmt.Fprint(conn, "AMQP\x00\x01\x00\x00")
-	read(8)
-	// open: container "x", no hostname, frames of 512 bytes, any channel, 40 ms
-	fmt.Fprint(conn, "\x00\x00\x00\x1a\x02\x00\x00\x00\x00\x53\x10\xc0\x0d\x05\xa1\x01x\x40\x70\x00\x00\x02\x00\x40\x52\x28")
-	frame()
-	return conn
 }
