@@ -333,7 +333,7 @@ func (b *batcher) put(ctx context.Context, letters []sink.DeadLetter) error {
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), err)
 		}
-		b.log.Warn("the dead letters cannot be kept, the partition waits", "partition", b.partition, "letters", len(letters), "error", err)
+		b.log.Warn("the dead letters cannot be kept, the partition waits", "letters", len(letters), "error", err)
 		if err := sleep(ctx, waits.NextBackOff()); err != nil {
 			return err
 		}

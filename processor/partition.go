@@ -39,7 +39,7 @@ type partition struct {
 // whose client stays open is never handed out again.
 func (p *partition) run(stop, hard context.Context) error {
 	p.account.SetOwned(true)
-	p.log.Info("partition opened", "partition", p.id)
+	p.log.Info("partition opened")
 	writer := make(chan struct{})
 	writing, stopWriting := context.WithCancel(context.WithoutCancel(hard))
 	go func() {
@@ -62,7 +62,7 @@ func (p *partition) run(stop, hard context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(hard), closeTimeout)
 	defer cancel()
 	if closeErr := p.client.Close(closing); closeErr != nil && !lost {
-		p.log.Debug("closing the partition client failed", "partition", p.id, "error", closeErr)
+		p.log.Debug("closing the partition client failed", "error", closeErr)
 	}
 	p.account.SetOwned(false)
 	return err

@@ -164,7 +164,7 @@ func observe(m *maker, ledger *Ledger) error {
 			o.ObserveInt64(owned, oneIf(r.Owned), at)
 			o.ObserveFloat64(watermark, r.WatermarkAge.Seconds(), at)
 			o.ObserveFloat64(freshness, r.Freshness.Seconds(), at)
-			if r.LastEnqueued >= 0 {
+			if r.HubReported {
 				o.ObserveInt64(lag, r.Lag(), at)
 			}
 			if r.Checkpoint >= 0 {

@@ -51,7 +51,6 @@ func (l *Ledger) Partition(id string) *Account {
 			deadLettered: make(map[string]int64),
 			open:         make(map[*Batch]struct{}),
 			checkpoint:   -1,
-			lastEnqueued: -1,
 			lastSettled:  -1,
 		}
 		l.accounts[id] = a
@@ -80,7 +79,8 @@ type Account struct {
 	freshness      time.Duration
 	checkpoint     int64 // sequence number, -1 before the first
 	checkpointTime time.Time
-	lastEnqueued   int64 // sequence number, -1 while unknown
+	lastEnqueued   int64 // sequence number, -1 for a partition that never had an event
+	hubReported    bool  // lastEnqueued is known
 	lastSettled    int64 // sequence number, -1 before the first
 }
 
@@ -217,12 +217,12 @@ func (a *Account) Settled(sequence int64) {
 	a.lastSettled = sequence
 }
 
-// SetLastEnqueued records the newest sequence number that the hub reported;
-// lag is the distance from there to the last settled one.
+// SetLastEnqueued records the newest sequence number that the hub reported, -1
+// for a partition that never had an event; lag is the distance from there to the last settled one.
 func (a *Account) SetLastEnqueued(sequence int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lastEnqueued = sequence
+	a.lastEnqueued, a.hubReported = sequence, true
 }
 
 // Checkpointed records a checkpoint that was written at the given time.

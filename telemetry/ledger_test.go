@@ -128,6 +128,13 @@ func TestRowsComeInTheOrderOfPartitions(t *testing.T) {
 func TestLagIsTheDistanceToTheLastSettled(t *testing.T) {
 	l := NewLedger(fixedClock(noon))
 	a := l.Partition("0")
+	if r := l.Snapshot().Partitions[0]; r.HubReported || r.Lag() != 0 {
+		t.Errorf("before the hub has reported: %+v", r)
+	}
+	a.SetLastEnqueued(-1)
+	if r := l.Snapshot().Partitions[0]; !r.HubReported || r.Lag() != 0 {
+		t.Errorf("a partition that never had an event: %+v", r)
+	}
 	a.SetLastEnqueued(99)
 	if got := l.Snapshot().Partitions[0].Lag(); got != 100 {
 		t.Errorf("nothing settled of 100 events: lag %d, want 100", got)

@@ -33,7 +33,8 @@ type Row struct {
 	Checkpoint    int64         // sequence number of the last checkpoint written, -1 before the first
 	CheckpointAge time.Duration // since that checkpoint was written, 0 before the first
 	LastSettled   int64         // sequence number, -1 before the first
-	LastEnqueued  int64         // sequence number as the hub reported it, -1 while unknown
+	LastEnqueued  int64         // sequence number as the hub reported it, -1 if there never was an event
+	HubReported   bool          // LastEnqueued is known
 }
 
 // row reads the account at the given time.
@@ -56,6 +57,7 @@ func (a *Account) row(at time.Time) Row {
 		Checkpoint:   a.checkpoint,
 		LastSettled:  a.lastSettled,
 		LastEnqueued: a.lastEnqueued,
+		HubReported:  a.hubReported,
 	}
 	if a.checkpoint >= 0 {
 		r.CheckpointAge = at.Sub(a.checkpointTime)
@@ -75,6 +77,9 @@ func (a *Account) row(at time.Time) Row {
 // Lag is how many events the hub holds beyond the last settled one. It is 0
 // while the hub has not reported.
 func (r Row) Lag() int64 {
+	if !r.HubReported {
+		return 0
+	}
 	return max(0, r.LastEnqueued-r.LastSettled)
 }
 

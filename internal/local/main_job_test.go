@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -206,28 +205,5 @@ func TestTheHotPartition(t *testing.T) {
 	}
 	if throttled, busy := run("/deviceId"); busy != ranges || throttled != 0 {
 		t.Errorf("a key per drone: %d ranges busy, %d operations throttled; want %d and none", busy, throttled, ranges)
-	}
-}
-
-// Promise 5: documents that could not carry the container's key path are never
-// written anywhere: the service refuses to start and says why.
-func TestAContainerThatDocumentsCannotLiveInIsRefused(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.KeyPath = "/tenantId" })
-	config, err := w.Config(processor.Latest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := app.New(config, "test", os.Getenv, slog.New(slog.DiscardHandler), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = service.Run(context.Background())
-	if err == nil {
-		t.Fatal("the service ran")
-	}
-	for _, want := range []string{"/tenantId", "/deviceId", "/deliveryId", "/id", Database + "/" + Container} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the refusal %q does not name %s", err, want)
-		}
 	}
 }

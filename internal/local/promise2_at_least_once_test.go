@@ -22,7 +22,7 @@ func TestPromise2AtLeastOnce(t *testing.T) {
 			store := azurite.Start(t)
 			store.Container(t, "checkpoints")
 			w := newWorld(t, nil)
-			census, land := stream(t, w)
+			census, land := stream(t, w, 500)
 
 			var runs []int // length of the journal at the end of each run
 			for kills := range 5 {
@@ -86,12 +86,12 @@ func TestPromise2AtLeastOnce(t *testing.T) {
 	}
 }
 
-// stream lets a fleet fly until land is called: 600 events a second, some of
-// them stale, malformed or not positions.
-func stream(t *testing.T, w *World) (_ *fleet.Census, land func()) {
+// stream lets a fleet fly until land is called: so many drones, an event a second
+// of each, some of them stale, malformed or not positions.
+func stream(t *testing.T, w *World, drones int) (_ *fleet.Census, land func()) {
 	t.Helper()
 	config := mixed()
-	config.Drones, config.Interval = 600, time.Second
+	config.Drones, config.Interval = drones, time.Second
 	f, err := fleet.New(config, time.Now())
 	if err != nil {
 		t.Fatal(err)
