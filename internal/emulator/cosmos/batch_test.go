@@ -358,6 +358,27 @@ func TestTransactionIsUndone(t *testing.T) {
 	}
 }
 
+// The documents that a transaction deletes are many enough to be compacted
+// away, and must not be before it is known that it stays.
+func TestLargeTransactionIsUndone(t *testing.T) {
+	s := newServer(t)
+	coll := newContainer(t, s, cosmos.Container{})
+	b := coll.NewTransactionalBatch(key("d1"))
+	for i := range 99 {
+		upsert(t, coll, "d1", fmt.Sprint(i), i)
+		b.DeleteItem(fmt.Sprint(i), nil)
+	}
+	before, _ := query(t, coll, "SELECT * FROM c", everyKey, nil)
+	b.DeleteItem("missing", nil)
+	res, err := coll.ExecuteTransactionalBatch(context.Background(), b, nil)
+	if err != nil || res.Success {
+		t.Fatalf("success %v, error %v; want neither", res.Success, err)
+	}
+	if after, _ := query(t, coll, "SELECT * FROM c", everyKey, nil); len(before) != 99 || fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Errorf("%d documents after the undone transaction, want the %d before", len(after), len(before))
+	}
+}
+
 func TestTransactionsRefused(t *testing.T) {
 	s := newServer(t)
 	coll := newContainer(t, s, cosmos.Container{})

@@ -1,6 +1,8 @@
 package cosmos
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"strings"
@@ -121,4 +123,13 @@ func isBatch(r *http.Request) bool {
 // minimal tells that a client does not want to see what it wrote.
 func minimal(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get(headerPrefer), "return=minimal")
+}
+
+// newActivityID names a request whose client did not, in the form of a UUID.
+func newActivityID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

@@ -2,9 +2,7 @@ package cosmos
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -300,46 +298,4 @@ func readBody(r *http.Request, buf []byte) (body []byte, tooLarge bool, err erro
 	}
 	buf, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	return buf, len(buf) > maxBody, err
-}
-
-// serveAccount serves /: where the account can be reached. It answers with the
-// address that the client itself used, which is the one address known to work.
-func (s *Server) serveAccount(r *http.Request) *reply {
-	if r.Method != http.MethodGet {
-		return unsupported(r)
-	}
-	endpoint := s.Endpoint()
-	if r.Host != "" {
-		endpoint = "http://" + r.Host + "/"
-	}
-	type location struct {
-		Name     string `json:"name"`
-		Endpoint string `json:"databaseAccountEndpoint"`
-	}
-	here := []location{{"Local", endpoint}}
-	return metadata(http.StatusOK, map[string]any{
-		"_self":                        "",
-		"id":                           "local",
-		"_rid":                         "local.documents.azure.com",
-		"media":                        "//media/",
-		"addresses":                    "//addresses/",
-		"_dbs":                         "//dbs/",
-		"writableLocations":            here,
-		"readableLocations":            here,
-		"enableMultipleWriteLocations": false,
-		"userReplicationPolicy":        map[string]any{"asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4},
-		"userConsistencyPolicy":        map[string]any{"defaultConsistencyLevel": "Session"},
-		"systemReplicationPolicy":      map[string]any{"minReplicaSetSize": 1, "maxReplicasetSize": 4},
-		"readPolicy":                   map[string]any{"primaryReadCoefficient": 1, "secondaryReadCoefficient": 1},
-		"queryEngineConfiguration":     `{"maxSqlQueryInputLength":262144,"maxJoinsPerSqlQuery":0,"enableSpatialIndexing":true}`,
-	}, "")
-}
-
-// newActivityID names a request whose client did not, in the form of a UUID.
-func newActivityID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }

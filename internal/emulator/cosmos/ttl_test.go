@@ -105,11 +105,11 @@ func TestExpiredDocumentsAreGivenUp(t *testing.T) {
 	clock := newClock()
 	s := newServer(t, cosmos.WithClock(clock.now))
 	coll := newContainer(t, s, cosmos.Container{DefaultTTL: 100})
-	for n := range 1000 {
+	for n := range 400 {
 		upsert(t, coll, "d1", fmt.Sprint(n), n)
 		clock.advance(time.Second)
 	}
-	if got := s.Ranges(testDB, testColl)[0].Documents; got > 250 {
+	if got := s.Ranges(testDB, testColl)[0].Documents; got > 220 {
 		t.Errorf("%d documents are held, of which 100 are alive", got)
 	}
 }
