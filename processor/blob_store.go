@@ -14,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"golang.org/x/sync/errgroup"
+
+	"warmpath/sink"
 )
 
 // Names and metadata are those of the SDK's own store, which other tools read
@@ -69,7 +71,7 @@ func (s *BlobStore) SetCheckpoint(ctx context.Context, c azeventhubs.Checkpoint,
 	for range casAttempts {
 		current, exists, err := s.current(ctx, client, name)
 		if err != nil {
-			return fmt.Errorf("read checkpoint %s: %w", name, err)
+			return fmt.Errorf("read checkpoint %s: %w", name, sink.Brief(err))
 		}
 		if exists && current.sequence >= *c.SequenceNumber {
 			return nil
@@ -82,7 +84,7 @@ func (s *BlobStore) SetCheckpoint(ctx context.Context, c azeventhubs.Checkpoint,
 		case conflict(err):
 			s.forget(name) // another process was here: look again
 		default:
-			return fmt.Errorf("write checkpoint %s: %w", name, err)
+			return fmt.Errorf("write checkpoint %s: %w", name, sink.Brief(err))
 		}
 	}
 	return fmt.Errorf("write checkpoint %s: it changed %d times while it was written", name, casAttempts)
@@ -177,7 +179,7 @@ func (s *BlobStore) ClaimOwnership(ctx context.Context, claims []azeventhubs.Own
 				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("claim ownership %s: %w", name, err)
+				return fmt.Errorf("claim ownership %s: %w", name, sink.Brief(err))
 			}
 			o.ETag, o.LastModifiedTime = &got, modified
 			claimed[i] = &o
@@ -205,7 +207,7 @@ func (s *BlobStore) list(ctx context.Context, prefix string, each func(partition
 	for pager.More() {
 		page, err := pager.NextPage(ctx)
 		if err != nil {
-			return fmt.Errorf("list %s: %w", prefix, err)
+			return fmt.Errorf("list %s: %w", prefix, sink.Brief(err))
 		}
 		for _, item := range page.Segment.BlobItems {
 			if item.Properties == nil || item.Properties.ETag == nil || item.Properties.LastModified == nil {

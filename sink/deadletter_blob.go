@@ -62,7 +62,7 @@ func (b *BlobDeadLetters) Put(ctx context.Context, letters []DeadLetter) error {
 	defer b.mu.Unlock()
 	for _, block := range blocks {
 		if err := b.append(ctx, block); err != nil {
-			return fmt.Errorf("append dead letters: %w", err)
+			return fmt.Errorf("append dead letters: %w", Brief(err))
 		}
 	}
 	return nil
@@ -146,10 +146,10 @@ func (b *BlobDeadLetters) Check(ctx context.Context) error {
 	name := "warmpath-check/" + uuid.NewString()
 	client := b.container.NewAppendBlobClient(name)
 	if _, err := client.Create(ctx, nil); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", name, Brief(err))
 	}
 	if _, err := client.Delete(ctx, nil); err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
+		return fmt.Errorf("remove %s: %w", name, Brief(err))
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (f *fault) Error() string {
 	if f.status == 0 {
 		return f.err.Error()
 	}
-	return fmt.Sprintf("cosmos DB answered %d/%d: %v", f.status, f.subStatus, f.err)
+	return fmt.Sprintf("cosmos DB: %v (sub-status %d)", f.err, f.subStatus)
 }
 
 func (f *fault) Unwrap() error { return f.err }
@@ -56,7 +56,7 @@ func classify(err error) *fault {
 		// when the first try was carried out.
 		return &fault{kind: transient, err: err}
 	}
-	f := &fault{status: response.StatusCode, err: brief(response)}
+	f := &fault{status: response.StatusCode, err: Brief(err)}
 	if response.RawResponse != nil {
 		f.subStatus, _ = strconv.Atoi(response.RawResponse.Header.Get("x-ms-substatus"))
 		f.retryAfter = retryAfter(response.RawResponse.Header)
@@ -78,17 +78,6 @@ func classify(err error) *fault {
 		f.kind = transient
 	}
 	return f
-}
-
-// brief keeps the code of a response error and drops its body: the service
-// repeats parts of the document in it, and bodies have no place in a log
-// (promise 9).
-func brief(r *azcore.ResponseError) error {
-	code := r.ErrorCode
-	if code == "" {
-		code = http.StatusText(r.StatusCode)
-	}
-	return errors.New(code)
 }
 
 // retryAfter reads how long the service asks to wait. Cosmos DB sends
