@@ -310,7 +310,7 @@ func (b *batcher) bury(ctx context.Context, events []*azeventhubs.ReceivedEventD
 		if l.err != nil {
 			out[n].Error = l.err.Error()
 		}
-		out[n].KeepBody(e.Body)
+		out[n].KeepBody(bodyOf(e)) // what was decoded
 	}
 	if err := b.put(ctx, out); err != nil {
 		return err
@@ -352,7 +352,7 @@ func (b *batcher) prefix(events int) int {
 
 // hubEvent is what geo needs to know of a message.
 func hubEvent(e *azeventhubs.ReceivedEventData) geo.Event {
-	g := geo.Event{Body: e.Body}
+	g := geo.Event{Body: bodyOf(e)}
 	if e.ContentType != nil {
 		g.ContentType = *e.ContentType
 	}
