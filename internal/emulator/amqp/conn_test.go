@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -487,6 +488,70 @@ func TestWindowStopsInsideMessage(t *testing.T) {
 	}
 	if total != 2000 {
 		t.Errorf("message has %d bytes, want 2000", total)
+	}
+}
+
+// A flow that crossed transfers counts them: they have used the window it opens.
+func TestWindowCountsWhatIsOnTheWay(t *testing.T) {
+	_, address := startServer(t, DefaultConfig(), offer(100, 10))
+	p := dialRaw(t, address)
+	p.open()
+	p.send(frameAMQP, 0, beginWith(3))
+	p.expect(codeBegin)
+	p.say("attach receiver")
+	p.expect(codeAttach)
+	p.send(frameAMQP, 0, flowWith(flow{nextIncomingID: 1, incomingWindow: 3, handleSet: true, linkCredit: 50}))
+	for range 3 {
+		p.expect(codeTransfer)
+	}
+	p.send(frameAMQP, 0, flowWith(flow{nextIncomingID: 1, incomingWindow: 5, handleSet: true, linkCredit: 50}))
+	p.expect(codeTransfer)
+	p.expect(codeTransfer)
+	time.Sleep(20 * time.Millisecond) // for what must not come
+	p.send(frameAMQP, 0, flowWith(flow{nextIncomingID: 1, incomingWindow: 5, handleSet: true, linkCredit: 50, echo: true}))
+	if fields, _ := p.expect(codeFlow); fields[2] != uint32(6) {
+		t.Errorf("next outgoing id is %v, want 6", fields[2])
+	}
+}
+
+// Messages for a peer that does not read stay with the handler.
+func TestUnreadOutputIsBounded(t *testing.T) {
+	var taken atomic.Int64
+	message := make([]byte, 1000)
+	_, address := startServer(t, DefaultConfig(), handler{out: func(o *Outgoing) {
+		if o.Accept(Answer{}) != nil {
+			return
+		}
+		for {
+			n := o.Offer(message)
+			taken.Add(int64(n))
+			if n > 0 {
+				continue
+			}
+			select {
+			case <-o.Wake():
+			case <-o.Context().Done():
+				return
+			}
+		}
+	}})
+	p := dialRaw(t, address)
+	p.begin()
+	p.say("attach receiver")
+	p.expect(codeAttach)
+	p.send(frameAMQP, 0, flowWith(flow{nextIncomingID: 1, incomingWindow: 1 << 30, handleSet: true, linkCredit: 1 << 30}))
+	var before int64 = -1
+	waitFor(t, "the handler is held back", func() bool {
+		time.Sleep(20 * time.Millisecond)
+		was := before
+		before = taken.Load()
+		return before == was && before > 0
+	})
+	if before > 16<<10 { // 16 MB: what the sockets hold, and the high water mark
+		t.Errorf("%d kB were taken for a peer that does not read", before)
+	}
+	for range before + 1000 {
+		p.expect(codeTransfer)
 	}
 }
 

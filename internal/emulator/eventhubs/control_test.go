@@ -86,6 +86,7 @@ func TestFaultsThatClientsGetOver(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := newServer(t)
 			publish(t, s, "0", n)
 			c := newConsumerWith(t, s, "$Default", &azeventhubs.ConsumerClientOptions{

@@ -13,7 +13,7 @@ type entry struct{ sequence, offset, time, size int64 }
 // trimmed fronts, answers every question as a plain slice does.
 func TestLogAgainstModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
+	for range 6 {
 		l := newLog()
 		var kept []entry
 		var next, clock int64

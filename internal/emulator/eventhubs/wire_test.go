@@ -9,6 +9,7 @@ import (
 
 	client "github.com/Azure/go-amqp"
 
+	"warmpath/internal/emulator/amqp"
 	"warmpath/internal/emulator/eventhubs"
 )
 
@@ -16,11 +17,21 @@ import (
 // not do.
 func dial(t *testing.T, s *eventhubs.Server) *client.Session {
 	t.Helper()
+	return dialSession(t, dialConn(t, s))
+}
+
+func dialConn(t *testing.T, s *eventhubs.Server) *client.Conn {
+	t.Helper()
 	conn, err := client.Dial(deadline(t), "amqp://"+s.Addr(), &client.ConnOptions{SASLType: client.SASLTypeAnonymous()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func dialSession(t *testing.T, conn *client.Conn) *client.Session {
+	t.Helper()
 	session, err := conn.NewSession(deadline(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +106,8 @@ func TestRequestAnswers(t *testing.T) {
 // Two pairs of links to one node get their own answers, also where only the
 // link's name says which.
 func TestAnswersFindTheirWay(t *testing.T) {
-	s := newServer(t)
-	session := dial(t, s)
+	conn := dialConn(t, newServer(t))
+	session := dialSession(t, conn)
 	sender, err := session.NewSender(deadline(t), "$management", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +116,8 @@ func TestAnswersFindTheirWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byName, err := session.NewReceiver(deadline(t), "$management", &client.ReceiverOptions{Name: "by-name"})
+	// The right link is in another session, a wrong one in the request's.
+	byName, err := dialSession(t, conn).NewReceiver(deadline(t), "$management", &client.ReceiverOptions{Name: "by-name"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +232,27 @@ func TestKeyOfEnvelope(t *testing.T) {
 				t.Errorf("event %d has partition key %v, want k", e.SequenceNumber, e.PartitionKey)
 			}
 		}
+	}
+}
+
+// Credit that an empty partition cannot use is given back to a client that
+// wants it.
+func TestDrain(t *testing.T) {
+	s := newServer(t)
+	publish(t, s, "0", 2)
+	c := openRaw(t, s.Addr(), 0)
+	c.receive(testHub + "/ConsumerGroups/$Default/Partitions/0")
+	c.say(0, 0x13, uint32(1), uint32(100), uint32(0), uint32(100), uint32(0), uint32(0), uint32(5), nil, true)
+	c.read()
+	c.read()
+	v, _, err := amqp.Decode(c.read()[8:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := v.(amqp.Described)
+	fields := got.Value.(amqp.List)
+	if got.Descriptor != uint64(0x13) || fields[5] != uint32(5) || fields[6] != uint32(0) || fields[8] != true {
+		t.Errorf("got %v, want a flow with delivery count 5, no credit, drain", got)
 	}
 }
 
