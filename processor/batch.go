@@ -310,7 +310,8 @@ func (b *batcher) bury(ctx context.Context, events []*azeventhubs.ReceivedEventD
 		if l.err != nil {
 			out[n].Error = l.err.Error()
 		}
-		out[n].KeepBody(bodyOf(e)) // what was decoded
+		decoded := hubEvent(e)
+		out[n].KeepEvent(&decoded)
 	}
 	if err := b.put(ctx, out); err != nil {
 		return err

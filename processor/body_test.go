@@ -3,7 +3,7 @@ package processor
 import (
 	"context"
 	"math"
-	"strings"
+	"reflect"
 	"testing"
 	"time"
 
@@ -103,17 +103,31 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// A dead letter keeps the body that was decoded, not the one the SDK knows of.
-func TestADeadLetterKeepsTheBodyThatWasDecoded(t *testing.T) {
+// A dead letter keeps the body that was decoded, not the one the SDK knows of,
+// and what is needed to decode it once more.
+func TestADeadLetterKeepsWhatWasDecoded(t *testing.T) {
 	b := newBatchTest(t, nil)
 	e := event(1, time.Second, "")
-	e.RawAMQPMessage = &azeventhubs.AMQPAnnotatedMessage{Body: azeventhubs.AMQPAnnotatedMessageBody{
-		Data: [][]byte{[]byte(`{"deviceId":"d1",`), []byte(`"latitude":91,"longitude":1}`)},
-	}}
+	contentType, encoding := "application/json", "utf-8"
+	e.ContentType = &contentType
+	e.RawAMQPMessage = &azeventhubs.AMQPAnnotatedMessage{
+		Properties: &azeventhubs.AMQPAnnotatedMessageProperties{ContentEncoding: &encoding},
+		Body: azeventhubs.AMQPAnnotatedMessageBody{
+			Data: [][]byte{[]byte(`{"deviceId":"d1",`), []byte(`"latitude":91,"longitude":1}`)},
+		},
+	}
+	e.SystemProperties = map[string]any{"iothub-connection-device-id": "gateway-1", "iothub-connection-module-id": "batcher"}
 	if _, err := b.settle(context.Background(), noon, []*azeventhubs.ReceivedEventData{e}); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.dead.letters) != 1 || b.dead.letters[0].Reason != "out_of_range" || !strings.HasSuffix(string(b.dead.letters[0].Body), `"latitude":91,"longitude":1}`) {
-		t.Errorf("letters %+v", b.dead.letters)
+	if len(b.dead.letters) != 1 || b.dead.letters[0].Reason != "out_of_range" || b.dead.letters[0].DeviceID != "d1" {
+		t.Fatalf("letters %+v", b.dead.letters)
+	}
+	want := geo.Event{
+		Body: []byte(`{"deviceId":"d1","latitude":91,"longitude":1}`), ContentType: contentType, ContentEncoding: encoding,
+		HubDeviceID: "gateway-1", ModuleID: "batcher",
+	}
+	if got := b.dead.letters[0].Event(); !reflect.DeepEqual(got, want) {
+		t.Errorf("event %+v, want %+v", got, want)
 	}
 }

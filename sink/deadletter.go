@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"warmpath/geo"
 )
 
 // MaxDeadLetterBody is how many bytes of a body a dead letter keeps.
@@ -26,6 +28,31 @@ type DeadLetter struct {
 	Error          string    `json:"error"`
 	Body           []byte    `json:"body"`                // base64, of the whole event
 	Truncated      bool      `json:"truncated,omitempty"` // the body was longer than MaxDeadLetterBody
+
+	// What the hub said of the message beside its body: without it the body of
+	// some messages reads as something else, or as somebody else's.
+	ContentType     string `json:"contentType,omitempty"`
+	ContentEncoding string `json:"contentEncoding,omitempty"`
+	HubDeviceID     string `json:"hubDeviceId,omitempty"` // of the sender
+	ModuleID        string `json:"moduleId,omitempty"`    // of the sender, where it is a module
+}
+
+// Event is the message as geo decodes it. Its body is cut where Truncated says so.
+func (d *DeadLetter) Event() geo.Event {
+	return geo.Event{
+		Body:            d.Body,
+		ContentType:     d.ContentType,
+		ContentEncoding: d.ContentEncoding,
+		HubDeviceID:     d.HubDeviceID,
+		ModuleID:        d.ModuleID,
+	}
+}
+
+// KeepEvent sets what Event gives back; the body is cut to MaxDeadLetterBody.
+func (d *DeadLetter) KeepEvent(e *geo.Event) {
+	d.ContentType, d.ContentEncoding = e.ContentType, e.ContentEncoding
+	d.HubDeviceID, d.ModuleID = e.HubDeviceID, e.ModuleID
+	d.KeepBody(e.Body)
 }
 
 // KeepBody sets the body, cut to MaxDeadLetterBody.
