@@ -17,10 +17,70 @@ const (
 )
 
 // partition is one logical partition: the documents of one key, oldest first.
+// Its range's mutex covers all but key and hash, which never change.
 type partition struct {
 	key         string // encoded
 	hash        epk.Value
 	first, last *document
+	n           int
+	byID        map[string]*document // nil while there are few
+}
+
+// fewDocuments is how many documents of a key are searched one by one. Most
+// containers have one document a key, which should not cost a map.
+const fewDocuments = 8
+
+// find returns the document with an id, nil if there is none.
+func (part *partition) find(id []byte) *document {
+	if part.byID != nil {
+		return part.byID[string(id)]
+	}
+	for d := part.first; d != nil; d = d.next {
+		if d.id == string(id) {
+			return d
+		}
+	}
+	return nil
+}
+
+// link adds a document between its neighbours, which it knows.
+func (part *partition) link(d *document) {
+	if d.prev == nil {
+		part.first = d
+	} else {
+		d.prev.next = d
+	}
+	if d.next == nil {
+		part.last = d
+	} else {
+		d.next.prev = d
+	}
+	part.n++
+	switch {
+	case part.byID != nil:
+		part.byID[d.id] = d
+	case part.n > fewDocuments:
+		part.byID = make(map[string]*document, 2*part.n)
+		for d := part.first; d != nil; d = d.next {
+			part.byID[d.id] = d
+		}
+	}
+}
+
+// unlink takes a document out, which goes on knowing its neighbours.
+func (part *partition) unlink(d *document) {
+	if d.prev == nil {
+		part.first = d.next
+	} else {
+		d.prev.next = d.next
+	}
+	if d.next == nil {
+		part.last = d.prev
+	} else {
+		d.next.prev = d.prev
+	}
+	part.n--
+	delete(part.byID, d.id)
 }
 
 // document is one stored document. Its range's mutex covers all of it; body is

@@ -134,7 +134,7 @@ func (c *change) edit(dst, value []byte, path []string) ([]byte, error) {
 
 func (c *change) editObject(dst, value []byte, path []string) ([]byte, error) {
 	dst = append(dst, '{')
-	r := rawjson.NewReader(value)
+	r := rawjson.NewTrustedReader(value)
 	r.EnterObject()
 	found, first := false, true
 	for {
@@ -181,7 +181,7 @@ func (c *change) editObject(dst, value []byte, path []string) ([]byte, error) {
 
 func (c *change) editArray(dst, value []byte, path []string) ([]byte, error) {
 	var elements [][]byte
-	r := rawjson.NewReader(value)
+	r := rawjson.NewTrustedReader(value)
 	r.EnterArray()
 	for r.NextElement() {
 		elements = append(elements, r.Value())

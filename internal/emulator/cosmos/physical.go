@@ -8,12 +8,6 @@ import (
 	"warmpath/internal/emulator/cosmos/epk"
 )
 
-// documentKey finds a document in its range.
-type documentKey struct {
-	part *partition
-	id   string
-}
-
 // physical is one physical range: a stretch of the hash space with its
 // documents, its budget of request units and its part of the journal.
 type physical struct {
@@ -27,13 +21,13 @@ type physical struct {
 	mu         sync.Mutex
 	gone       bool // split: operations must be routed again
 	partitions map[string]*partition
-	documents  map[documentKey]*document
+	live       int         // documents
 	order      []*document // by rid, with the dead ones not yet compacted away
 	dead       int
 	sweep      int // where the next look for expired documents starts
 	budget     budget
 	lsn        uint64
-	journal    []record
+	journal    journal
 	tx         *transaction // under way, nil if there is none
 	used       float64      // request units charged in all, refusals not counted
 	throttled  int64
@@ -43,7 +37,6 @@ func newPhysical(c *container, id string, lo, hi epk.Value) *physical {
 	return &physical{
 		coll: c, id: id, min: lo, max: hi,
 		partitions: make(map[string]*partition),
-		documents:  make(map[documentKey]*document),
 		budget:     c.server.newBudget(id),
 	}
 }
@@ -157,7 +150,7 @@ func (p *physical) find(key, id []byte, now time.Time) (*partition, *document) {
 	if part == nil {
 		return nil, nil
 	}
-	doc := p.documents[documentKey{part, string(id)}]
+	doc := part.find(id)
 	if doc != nil && doc.expired(now.Unix(), p.coll.def.Load().defaultExpiration) {
 		p.remove(doc)
 		return p.partitions[string(key)], nil
@@ -170,16 +163,11 @@ func (p *physical) insert(doc *document) {
 	if p.tx != nil {
 		p.tx.note(func() { p.remove(doc) })
 	}
-	part := doc.part
-	p.documents[documentKey{part, doc.id}] = doc
 	p.order = append(p.order, doc)
-	if part.last == nil {
-		part.first = doc
-		p.partitions[part.key] = part
-	} else {
-		part.last.next, doc.prev = doc, part.last
-	}
-	part.last = doc
+	p.live++
+	doc.prev = doc.part.last
+	doc.part.link(doc)
+	p.partitions[doc.part.key] = doc.part
 }
 
 // overwrite gives a document another content.
@@ -200,21 +188,11 @@ func (p *physical) remove(doc *document) {
 			p.revive(doc)
 		})
 	}
-	part := doc.part
-	delete(p.documents, documentKey{part, doc.id})
-	if doc.prev == nil {
-		part.first = doc.next
-	} else {
-		doc.prev.next = doc.next
+	doc.part.unlink(doc)
+	if doc.part.n == 0 {
+		delete(p.partitions, doc.part.key)
 	}
-	if doc.next == nil {
-		part.last = doc.prev
-	} else {
-		doc.next.prev = doc.prev
-	}
-	if part.first == nil {
-		delete(p.partitions, part.key)
-	}
+	p.live--
 	doc.dead = true
 	p.dead++
 	if p.dead > 64 && p.dead > len(p.order)/2 && p.tx == nil {
@@ -225,19 +203,9 @@ func (p *physical) remove(doc *document) {
 // revive undoes the last removal that has not been undone. Its document still
 // has its place in the order and knows its neighbours.
 func (p *physical) revive(doc *document) {
-	part := doc.part
-	p.documents[documentKey{part, doc.id}] = doc
-	p.partitions[part.key] = part
-	if doc.prev == nil {
-		part.first = doc
-	} else {
-		doc.prev.next = doc
-	}
-	if doc.next == nil {
-		part.last = doc
-	} else {
-		doc.next.prev = doc
-	}
+	doc.part.link(doc)
+	p.partitions[doc.part.key] = doc.part
+	p.live++
 	doc.dead = false
 	p.dead--
 }
@@ -260,7 +228,7 @@ func (p *physical) commit(v verb, doc *document, now time.Time) {
 	doc.version = p.coll.server.version.Add(1)
 	doc.modified = now.Unix()
 	if p.coll.server.keepJournal {
-		p.journal = append(p.journal, newRecord(v, doc, now))
+		p.journal.add(newRecord(v, doc, now))
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *Server) Ranges(database, coll string) []RangeStats {
 			Parents:      p.parents,
 			RequestUnits: p.used,
 			Throttled:    p.throttled,
-			Documents:    len(p.documents),
+			Documents:    p.live,
 		})
 		p.mu.Unlock()
 	}

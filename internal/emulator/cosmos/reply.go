@@ -220,8 +220,17 @@ func (p *reply) write(w http.ResponseWriter, activity string, truncated bool) {
 // roundCharge rounds request units to what is shown of them.
 func roundCharge(charge float64) float64 { return math.Round(charge*100) / 100 }
 
-// appendCharge writes request units the way the service does, without
-// trailing zeros.
+// appendCharge writes request units the way the service does, with up to two
+// decimals.
 func appendCharge(dst []byte, charge float64) []byte {
-	return strconv.AppendFloat(dst, charge, 'f', -1, 64)
+	cents := int64(math.Round(charge * 100))
+	dst = strconv.AppendInt(dst, cents/100, 10)
+	switch cents %= 100; {
+	case cents == 0:
+	case cents%10 == 0:
+		dst = append(dst, '.', byte('0'+cents/10))
+	default:
+		dst = append(dst, '.', byte('0'+cents/10), byte('0'+cents%10))
+	}
+	return dst
 }

@@ -55,7 +55,7 @@ func (s *Server) SplitRange(database, coll, rangeID string) error {
 		if d.part.hash.Compare(middle) >= 0 {
 			to = high
 		}
-		to.documents[documentKey{d.part, d.id}] = d
+		to.live++
 		to.order = append(to.order, d)
 	}
 	at := slices.Index(old.ranges, p)
@@ -66,7 +66,7 @@ func (s *Server) SplitRange(database, coll, rangeID string) error {
 	c.retired = append(c.retired, p)
 	c.routing.Store(table)
 	p.gone = true
-	p.partitions, p.documents, p.order = nil, nil, nil
+	p.partitions, p.order, p.live = nil, nil, 0
 	return nil
 }
 

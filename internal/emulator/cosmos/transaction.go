@@ -18,7 +18,7 @@ func (t *transaction) note(undo func()) {
 
 // begin starts a transaction. The caller holds p.mu until it has ended it.
 func (p *physical) begin() {
-	p.tx = &transaction{journal: len(p.journal), lsn: p.lsn}
+	p.tx = &transaction{journal: p.journal.len(), lsn: p.lsn}
 }
 
 // end ends the transaction: its changes stay, or are undone from the last to
@@ -30,7 +30,8 @@ func (p *physical) end(commit bool) {
 		for i := len(t.undo) - 1; i >= 0; i-- {
 			t.undo[i]()
 		}
-		p.journal, p.lsn = p.journal[:t.journal], t.lsn
+		p.journal.cut(t.journal)
+		p.lsn = t.lsn
 	}
 	p.tx = nil
 }

@@ -11,8 +11,10 @@
 package rawjson
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -89,6 +91,10 @@ func NewReader(data []byte) Reader {
 	return r
 }
 
+// NewTrustedReader returns a Reader over data that a Reader has passed over
+// before: it is not checked again to be UTF-8.
+func NewTrustedReader(data []byte) Reader { return Reader{data: data} }
+
 // Err is the first fault met, or nil.
 func (r *Reader) Err() error { return r.err }
 
@@ -150,23 +156,25 @@ func (r *Reader) NextMember() (name []byte, ok bool) {
 		return nil, false
 	}
 	r.space()
-	raw := r.text()
+	raw, escaped := r.text()
+	r.colon()
 	if r.err != nil {
 		return nil, false
 	}
+	if escaped {
+		return AppendUnquoted(nil, raw), true
+	}
+	return raw[1 : len(raw)-1], true
+}
+
+// colon passes over what stands between a name and its value.
+func (r *Reader) colon() {
 	r.space()
 	if r.pos >= len(r.data) || r.data[r.pos] != ':' {
 		r.fail("expected ':'")
-		return nil, false
+		return
 	}
 	r.pos++
-	name = raw[1 : len(raw)-1]
-	for _, c := range name {
-		if c == '\\' {
-			return AppendUnquoted(nil, raw), true
-		}
-	}
-	return name, true
 }
 
 // NextElement moves to the next element of the array that was entered, or
@@ -225,7 +233,7 @@ func (r *Reader) fail(reason string) {
 }
 
 func (r *Reader) space() {
-	for r.pos < len(r.data) {
+	for r.pos < len(r.data) && r.data[r.pos] <= ' ' {
 		switch r.data[r.pos] {
 		case ' ', '\t', '\n', '\r':
 			r.pos++
@@ -250,12 +258,7 @@ func (r *Reader) skip() (scalars int) {
 		for r.more('}') {
 			r.space()
 			r.text()
-			r.space()
-			if r.pos >= len(r.data) || r.data[r.pos] != ':' {
-				r.fail("expected ':'")
-				return 0
-			}
-			r.pos++
+			r.colon()
 			r.space()
 			scalars += r.skip()
 		}
@@ -289,42 +292,63 @@ func (r *Reader) literal(want string) {
 	r.fail("expected " + want)
 }
 
-// text passes over a string and returns it with its quotes.
-func (r *Reader) text() []byte {
+// text passes over a string and returns it with its quotes, and whether it has
+// escapes.
+func (r *Reader) text() (raw []byte, escaped bool) {
 	if r.err != nil {
-		return nil
+		return nil, false
 	}
 	if r.pos >= len(r.data) || r.data[r.pos] != '"' {
 		r.fail("expected a string")
-		return nil
+		return nil, false
 	}
 	data := r.data
-	for i := r.pos + 1; i < len(data); i++ {
-		c := data[i]
-		if plain[c] {
-			continue
-		}
-		if c == '"' {
-			raw := data[r.pos : i+1]
+	for i := r.pos + 1; ; {
+		i += plainLen(data[i:])
+		switch {
+		case i == len(data):
+			r.pos = i
+			r.fail("string without an end")
+			return nil, false
+		case data[i] == '"':
+			raw = data[r.pos : i+1]
 			r.pos = i + 1
-			return raw
-		}
-		if c != '\\' {
+			return raw, escaped
+		case data[i] != '\\':
 			r.pos = i
 			r.fail("control character in a string")
-			return nil
+			return nil, false
 		}
 		n := escapeLen(data[i:])
 		if n == 0 {
 			r.pos = i
 			r.fail("unknown escape")
-			return nil
+			return nil, false
 		}
-		i += n - 1
+		i += n
+		escaped = true
 	}
-	r.pos = len(data)
-	r.fail("string without an end")
-	return nil
+}
+
+// plainLen is how many bytes at the start of b stand for themselves inside a
+// string. Strings are most of a document, so it looks at eight bytes at once:
+// the lowest bit that is set in special marks the first byte that is a quote, a
+// backslash or a control character.
+func plainLen(b []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		special := ((quote-ones)&^quote | (backslash-ones)&^backslash | (w-ones*' ')&^w) & highs
+		if special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(b) && plain[b[i]] {
+		i++
+	}
+	return i
 }
 
 // plain tells the bytes that stand for themselves inside a string.

@@ -132,6 +132,22 @@ func TestStringsRoundTrip(t *testing.T) {
 	}
 }
 
+// Strings are looked at eight bytes at a time, so what ends them is tried at
+// every place.
+func TestStringsEndAnywhere(t *testing.T) {
+	for n := range 40 {
+		for at := range n {
+			for _, special := range []string{`"`, `\n`, `\u00e9`, "\x1f", "é", "\x7f", "\x80"} {
+				body := strings.Repeat("x", at) + special + strings.Repeat("y", n-at)
+				text := `["` + body + `"]`
+				if got, want := check(text) == nil, json.Valid([]byte(text)) && special != "\x80"; got != want {
+					t.Errorf("%q: accepted %v, want %v", text, got, want)
+				}
+			}
+		}
+	}
+}
+
 // FuzzReader holds the reader against encoding/json: both accept the same
 // texts, apart from UTF-8 and depth where the reader is stricter.
 func FuzzReader(f *testing.F) {

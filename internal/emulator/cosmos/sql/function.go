@@ -21,6 +21,14 @@ type call struct {
 }
 
 func newCall(name string, args []expr) (expr, error) {
+	if len(args) == 2 {
+		switch strings.ToUpper(name) {
+		case "ST_DISTANCE":
+			return newSpatial(distance, args[0], args[1]), nil
+		case "ST_WITHIN":
+			return newSpatial(within, args[0], args[1]), nil
+		}
+	}
 	fn, ok := builtin(strings.ToUpper(name))
 	if !ok {
 		return nil, fmt.Errorf("the function %s is not supported", strings.ToUpper(name))
@@ -88,10 +96,6 @@ func builtin(name string) (function, bool) {
 		return function{1, 1, arrayLength}, true
 	case "ARRAY_CONTAINS":
 		return function{2, 3, arrayContains}, true
-	case "ST_DISTANCE":
-		return function{2, 2, stDistance}, true
-	case "ST_WITHIN":
-		return function{2, 2, stWithin}, true
 	}
 	return function{}, false
 }

@@ -11,14 +11,55 @@ var (
 	errWithin   = errors.New("ST_WITHIN is supported of a Point in a Polygon or MultiPolygon")
 )
 
-// stDistance is the distance of two geometries in metres; undefined if one of
-// them is none.
-func stDistance(a []value) (value, error) {
-	left, okL := geometryOf(a[0])
-	right, okR := geometryOf(a[1])
-	if !okL || !okR {
-		return value{}, nil
+// spatial is a function of two geometries; it is undefined if one of them is
+// none. A geometry in the query itself is read once and not for every document.
+type spatial struct {
+	apply       func(left, right *geometry) (value, error)
+	left, right expr
+	fixedLeft   *geometry
+	fixedRight  *geometry
+}
+
+func newSpatial(apply func(left, right *geometry) (value, error), left, right expr) expr {
+	fixed := func(e expr) *geometry {
+		if c, ok := e.(constant); ok {
+			if g, ok := geometryOf(c.v); ok {
+				return &g
+			}
+		}
+		return nil
 	}
+	return spatial{apply, left, right, fixed(left), fixed(right)}
+}
+
+func (e spatial) eval(doc []byte) (value, error) {
+	left, okL, err := argument(e.left, e.fixedLeft, doc)
+	if err != nil {
+		return value{}, err
+	}
+	right, okR, err := argument(e.right, e.fixedRight, doc)
+	if err != nil || !okL || !okR {
+		return value{}, err
+	}
+	return e.apply(left, right)
+}
+
+// argument is the geometry that an expression comes to; it is not ok for
+// something else.
+func argument(e expr, fixed *geometry, doc []byte) (g *geometry, ok bool, err error) {
+	if fixed != nil {
+		return fixed, true, nil
+	}
+	v, err := e.eval(doc)
+	if err != nil {
+		return nil, false, err
+	}
+	read, ok := geometryOf(v)
+	return &read, ok, nil
+}
+
+// distance is the distance of two geometries in metres.
+func distance(left, right *geometry) (value, error) {
 	if left.kind != geometryPoint {
 		left, right = right, left
 	}
@@ -47,14 +88,8 @@ func stDistance(a []value) (value, error) {
 	}
 }
 
-// stWithin tells whether a point lies in an area; undefined if one of the
-// arguments is no geometry.
-func stWithin(a []value) (value, error) {
-	inner, okI := geometryOf(a[0])
-	outer, okO := geometryOf(a[1])
-	if !okI || !okO {
-		return value{}, nil
-	}
+// within tells whether a point lies in an area.
+func within(inner, outer *geometry) (value, error) {
 	if inner.kind != geometryPoint || outer.kind != geometryArea {
 		return value{}, errWithin
 	}

@@ -165,7 +165,7 @@ func (v value) member(name string) value {
 		return value{}
 	}
 	var found []byte
-	r := rawjson.NewReader(v.raw)
+	r := rawjson.NewTrustedReader(v.raw)
 	r.EnterObject()
 	for {
 		n, ok := r.NextMember()
@@ -183,7 +183,7 @@ func (v value) elements(yield func(value) bool) {
 	if v.kind != array {
 		return
 	}
-	r := rawjson.NewReader(v.raw)
+	r := rawjson.NewTrustedReader(v.raw)
 	r.EnterArray()
 	for r.NextElement() {
 		if !yield(rawValue(r.Value())) {
@@ -209,7 +209,7 @@ func (v value) members(yield func(string, value) bool) {
 	if v.kind != object {
 		return
 	}
-	r := rawjson.NewReader(v.raw)
+	r := rawjson.NewTrustedReader(v.raw)
 	r.EnterObject()
 	for {
 		name, ok := r.NextMember()
