@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -12,13 +13,15 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azeventhubs/v2"
+	"github.com/coder/websocket"
 )
 
 // HubConfig says which hub is read and as whom.
 type HubConfig struct {
-	// ConnectionString is Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...
-	// Without it, Namespace and Credential are used.
-	ConnectionString string
+	// ConnectionString returns Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...
+	// It is asked whenever a client is built, so that a rotated key is found. When
+	// it is nil, Namespace and Credential are used.
+	ConnectionString func() (string, error)
 	Namespace        string // fully qualified, such as fleet.servicebus.windows.net
 	Credential       azcore.TokenCredential
 
@@ -29,6 +32,7 @@ type HubConfig struct {
 	// private endpoint or an emulator needs it; empty for none.
 	CustomEndpoint string
 	TLS            *tls.Config // nil for the default
+	WebSockets     bool        // AMQP over WebSockets on port 443
 }
 
 // retryOptions keep the SDK's own retries short: while it retries to attach
@@ -56,20 +60,40 @@ func newConsumer(c HubConfig) (*azeventhubs.ConsumerClient, error) {
 		CustomEndpoint: c.CustomEndpoint,
 		TLSConfig:      c.TLS,
 	}
-	if c.ConnectionString == "" {
+	if c.WebSockets {
+		options.NewWebSocketConn = dialWebSocket
+	}
+	if c.ConnectionString == nil {
 		return azeventhubs.NewConsumerClient(c.Namespace, c.Hub, c.ConsumerGroup, c.Credential, options)
 	}
-	if err := checkConnectionString(c.ConnectionString); err != nil {
+	key, err := c.ConnectionString()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkConnectionString(key); err != nil {
 		return nil, err
 	}
 	hub := c.Hub
-	if properties, err := azeventhubs.ParseConnectionString(c.ConnectionString); err == nil && properties.EntityPath != nil {
+	if properties, err := azeventhubs.ParseConnectionString(key); err == nil && properties.EntityPath != nil {
 		if hub != "" && hub != *properties.EntityPath {
 			return nil, fmt.Errorf("hub is %q, but the connection string is for %q", hub, *properties.EntityPath)
 		}
 		hub = "" // the SDK refuses to be told twice
 	}
-	return azeventhubs.NewConsumerClientFromConnectionString(c.ConnectionString, hub, c.ConsumerGroup, options)
+	return azeventhubs.NewConsumerClientFromConnectionString(key, hub, c.ConsumerGroup, options)
+}
+
+// dialWebSocket opens a connection for AMQP frames. Its context ends with the
+// dialling, not with the connection.
+func dialWebSocket(ctx context.Context, params azeventhubs.WebSocketConnParams) (net.Conn, error) {
+	socket, response, err := websocket.Dial(ctx, params.Host, &websocket.DialOptions{Subprotocols: []string{"amqp"}})
+	if response != nil && response.Body != nil {
+		_ = response.Body.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", params.Host, err)
+	}
+	return websocket.NetConn(context.Background(), socket, websocket.MessageBinary), nil
 }
 
 // checkConnectionString refuses what cannot be meant. No error repeats the

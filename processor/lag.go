@@ -8,9 +8,10 @@ import (
 )
 
 // watchLag asks the hub for the last sequence number of every owned partition,
-// one after the other, until the context ends. The SDK ignores the caller's
+// one after the other, until the context ends or the hub refuses the key; it
+// returns why. The SDK ignores the caller's
 // deadline in this call, so a slow answer delays the next question and the end.
-func (p *Processor) watchLag(ctx context.Context, client *azeventhubs.ConsumerClient) {
+func (p *Processor) watchLag(ctx context.Context, client *azeventhubs.ConsumerClient) error {
 	ticker := time.NewTicker(p.config.LagInterval)
 	defer ticker.Stop()
 	for {
@@ -19,6 +20,9 @@ func (p *Processor) watchLag(ctx context.Context, client *azeventhubs.ConsumerCl
 				continue
 			}
 			properties, err := client.GetPartitionProperties(ctx, row.Partition, nil)
+			if unauthorized(err) {
+				return err
+			}
 			if err != nil {
 				p.log.Debug("lag is unknown", "partition", row.Partition, "error", err)
 				continue
@@ -27,7 +31,7 @@ func (p *Processor) watchLag(ctx context.Context, client *azeventhubs.ConsumerCl
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case <-ticker.C:
 		}
 	}

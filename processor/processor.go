@@ -127,45 +127,57 @@ func (p *Processor) runOnce(stop, hard context.Context, unsettled *error) (err e
 		runErr = processor.Run(owning)
 	}()
 
-	// Accepting ends with stop, or when the SDK's processor ends by itself.
-	accepting, stopAccepting := context.WithCancel(stop)
-	defer stopAccepting()
+	// The session of this client ends with stop, with the SDK's processor, or
+	// when the hub refuses the key: only a new client asks for the key again.
+	session, end := context.WithCancelCause(stop)
+	defer end(nil)
 	var loops sync.WaitGroup
 	var mu sync.Mutex // covers unsettled while loops run
-	loops.Go(func() { p.watchLag(accepting, client) })
+	loops.Go(func() { end(p.watchLag(session, client)) })
 	accepted := make(chan struct{})
 	go func() {
 		defer close(accepted)
 		for {
-			next := processor.NextPartitionClient(accepting)
+			next := processor.NextPartitionClient(session)
 			if next == nil {
 				return
 			}
 			p.connected.Store(true)
 			loops.Go(func() {
-				if err := p.partition(next).run(stop, hard); err != nil {
-					p.report(stop, next.PartitionID(), err)
-					if stop.Err() != nil {
-						mu.Lock()
-						*unsettled = errors.Join(*unsettled, fmt.Errorf("partition %s: %w", next.PartitionID(), err))
-						mu.Unlock()
-					}
+				err := p.partition(next).run(session, hard)
+				if err == nil {
+					return
+				}
+				p.report(stop, next.PartitionID(), err)
+				if unauthorized(err) {
+					end(err)
+				}
+				if stop.Err() != nil {
+					mu.Lock()
+					*unsettled = errors.Join(*unsettled, fmt.Errorf("partition %s: %w", next.PartitionID(), err))
+					mu.Unlock()
 				}
 			})
 		}
 	}()
 
 	select {
-	case <-ended: // by itself; its partition clients are closed, so the loops end, too
-		stopAccepting()
-	case <-stop.Done():
+	case <-ended:
+		end(runErr)
+	case <-session.Done():
 	}
 	// Drain, in this order:
 	<-accepted   // 1. no new partition is taken
 	loops.Wait() // 2. batches are settled and checkpoints written
 	giveBack()   // 3. partitions are given back
 	<-ended
-	return runErr
+	return context.Cause(session)
+}
+
+// unauthorized tells whether the hub refuses the key or the identity.
+func unauthorized(err error) bool {
+	var hubErr *azeventhubs.Error
+	return errors.As(err, &hubErr) && hubErr.Code == azeventhubs.ErrorCodeUnauthorizedAccess
 }
 
 // options translates the configuration for the SDK.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,11 +82,13 @@ type hubTest struct {
 	sink   *slowSink
 	config Config
 	next   map[string]int
+
+	rotated atomic.Pointer[string] // the connection string in place of the first
 }
 
-func newHubTest(t *testing.T, partitions int) *hubTest {
+func newHubTest(t *testing.T, partitions int, options ...eventhubs.Option) *hubTest {
 	t.Helper()
-	hub, err := eventhubs.Start(eventhubs.WithHub("telemetry", partitions, "warmpath"))
+	hub, err := eventhubs.Start(append(options, eventhubs.WithHub("telemetry", partitions, "warmpath"))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +102,14 @@ func newHubTest(t *testing.T, partitions int) *hubTest {
 	config.CheckpointInterval, config.OwnershipInterval, config.OwnershipExpiration = 50*time.Millisecond, 50*time.Millisecond, 2*time.Second
 	config.LagInterval = 50 * time.Millisecond
 	return &hubTest{hub: hub, store: NewMemoryStore(time.Now), sink: &slowSink{}, config: config, next: map[string]int{}}
+}
+
+// key is the hub's connection string as it is now.
+func (h *hubTest) key() (string, error) {
+	if key := h.rotated.Load(); key != nil {
+		return *key, nil
+	}
+	return h.hub.ConnectionString(), nil
 }
 
 // publish appends events to a partition.
@@ -134,7 +145,7 @@ func (h *hubTest) run(t *testing.T) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := New(h.config, HubConfig{ConnectionString: h.hub.ConnectionString(), Hub: "telemetry", ConsumerGroup: "warmpath"},
+	p, err := New(h.config, HubConfig{ConnectionString: h.key, Hub: "telemetry", ConsumerGroup: "warmpath"},
 		h.store, decoder, h.sink, &fakeDead{}, tel, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
@@ -298,5 +309,25 @@ func TestAStoppedPartitionStopsOnlyItself(t *testing.T) {
 	}
 	if got := h.checkpoints(t)["0"]; got != 2 {
 		t.Errorf("checkpoint %d, want 2: the third is the last that was dead-lettered", got)
+	}
+}
+
+// A key that is rotated is asked for again when the hub refuses the old one.
+func TestARotatedHubKeyIsFound(t *testing.T) {
+	h := newHubTest(t, 2, eventhubs.WithKey("RootManageSharedAccessKey", "old"))
+	h.publish(t, "0", 10)
+	r := h.run(t)
+	wait(t, "the first events", func() bool { return h.sink.count() == 10 })
+
+	rotated := strings.Replace(h.hub.ConnectionString(), "SharedAccessKey=old", "SharedAccessKey=new", 1)
+	h.rotated.Store(&rotated)
+	h.hub.SetKeys("RootManageSharedAccessKey", "new")
+	h.hub.ResetConnections()
+	h.publish(t, "0", 10)
+	wait(t, "the events after the rotation", func() bool { return h.sink.count() >= 20 })
+	r.stop()
+	<-r.ended
+	if r.runErr != nil {
+		t.Error(r.runErr)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -21,9 +23,10 @@ import (
 
 // ContainerConfig says where documents go and as whom.
 type ContainerConfig struct {
-	// ConnectionString is AccountEndpoint=...;AccountKey=...;. Without it,
-	// Endpoint and Credential are used.
-	ConnectionString string
+	// ConnectionString returns AccountEndpoint=...;AccountKey=...;. It is asked
+	// again when the key is refused. When it is nil, Endpoint and Credential are
+	// used.
+	ConnectionString func() (string, error)
 	Endpoint         string
 	Credential       azcore.TokenCredential
 
@@ -37,7 +40,11 @@ type ContainerConfig struct {
 // Validate tells whether a client can be made of the configuration. It opens no
 // connection.
 func (c ContainerConfig) Validate() error {
-	client, err := newClient(c)
+	key, err := c.key()
+	if err != nil {
+		return err
+	}
+	client, err := newClient(c, key)
 	if err != nil {
 		return err
 	}
@@ -55,9 +62,12 @@ type Definition struct {
 // Container is an open Cosmos DB container. It is safe for concurrent use.
 type Container struct {
 	config     ContainerConfig
-	client     *azcosmos.ContainerClient
 	tel        *telemetry.Telemetry
 	definition Definition
+	client     atomic.Pointer[azcosmos.ContainerClient]
+
+	mu  sync.Mutex // covers key
+	key string     // the connection string that client was made of
 }
 
 // Open connects to the container and reads its definition, again and again
@@ -95,15 +105,11 @@ func Open(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry,
 var errSetting = errors.New("bad setting")
 
 func open(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry) (*Container, error) {
-	client, err := newClient(config)
+	c := &Container{config: config, tel: tel}
+	client, err := c.connect()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errSetting, err)
 	}
-	container, err := client.NewContainer(config.Database, config.Container)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errSetting, err)
-	}
-	c := &Container{config: config, client: container, tel: tel}
 	if c.definition, err = c.read(ctx); err != nil {
 		client.Close()
 		return nil, err
@@ -111,13 +117,50 @@ func open(ctx context.Context, config ContainerConfig, tel *telemetry.Telemetry)
 	return c, nil
 }
 
+// connect makes a client of the connection string as it is now.
+func (c *Container) connect() (*azcosmos.Client, error) {
+	key, err := c.config.key()
+	if err != nil {
+		return nil, err
+	}
+	client, err := newClient(c.config, key)
+	if err != nil {
+		return nil, err
+	}
+	container, err := client.NewContainer(c.config.Database, c.config.Container)
+	if err != nil {
+		return nil, err
+	}
+	c.key = key
+	c.client.Store(container)
+	return client, nil
+}
+
+// renew makes a new client if the key is another one now: the old one was
+// refused. What is under way on the old client goes on there.
+func (c *Container) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if key, err := c.config.key(); err == nil && key != c.key {
+		_, _ = c.connect() // on an error the old client stays, and is refused again
+	}
+}
+
+// key is the connection string, "" for an identity.
+func (c ContainerConfig) key() (string, error) {
+	if c.ConnectionString == nil {
+		return "", nil
+	}
+	return c.ConnectionString()
+}
+
 // newClient makes a client whose retries are off: the pool owns them.
-func newClient(config ContainerConfig) (*azcosmos.Client, error) {
+func newClient(config ContainerConfig, key string) (*azcosmos.Client, error) {
 	options := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Retry: policy.RetryOptions{MaxRetries: -1},
 	}}
-	if config.ConnectionString != "" {
-		client, err := azcosmos.NewClientFromConnectionString(config.ConnectionString, options)
+	if key != "" {
+		client, err := azcosmos.NewClientFromConnectionString(key, options)
 		if err != nil {
 			// The SDK's text may repeat the string, and the string holds the key.
 			return nil, errors.New("the Cosmos DB connection string cannot be used, expected AccountEndpoint=https://...;AccountKey=...;")
@@ -132,7 +175,7 @@ func (c *Container) read(ctx context.Context) (Definition, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.RequestTimeout)
 	defer cancel()
 	started := time.Now()
-	response, err := c.client.Read(ctx, nil)
+	response, err := c.client.Load().Read(ctx, nil)
 	c.record("read_container", started, response.Response, err)
 	if err != nil {
 		return Definition{}, classify(err)
@@ -177,8 +220,11 @@ func (c *Container) UpsertDocument(ctx context.Context, d *Document) error {
 	ctx, cancel := context.WithTimeout(ctx, c.config.RequestTimeout)
 	defer cancel()
 	started := time.Now()
-	response, err := c.client.UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.Key), d.Body, nil)
+	response, err := c.client.Load().UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.Key), d.Body, nil)
 	c.record("upsert", started, response.Response, err)
+	if err != nil && classify(err).status == http.StatusUnauthorized {
+		c.renew()
+	}
 	return err
 }
 
@@ -191,7 +237,7 @@ func CheckContainer(ctx context.Context, config ContainerConfig, tel *telemetry.
 		return nil, err
 	}
 	missing := "warmpath-check-" + uuid.NewString()
-	_, err = c.client.DeleteItem(ctx, azcosmos.NewPartitionKeyString(missing), missing, nil)
+	_, err = c.client.Load().DeleteItem(ctx, azcosmos.NewPartitionKeyString(missing), missing, nil)
 	if f := classify(err); err == nil || f.status != http.StatusNotFound {
 		return nil, fmt.Errorf("delete a document that does not exist: %w", f)
 	}

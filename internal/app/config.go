@@ -11,15 +11,17 @@ import (
 
 // Config is every setting of the service. Flags and environment variables are
 // both made from these fields by kong: --max-age is WARMPATH_MAX_AGE. The
-// help text is the reference.
+// help text is the reference. A secret can be given as file:PATH; the file is read
+// again when the key it held is refused.
 type Config struct {
-	HubConnectionString Secret `help:"Event Hubs connection string (Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...). Without it, --hub-namespace and the process's identity are used." group:"Hub"`
+	HubConnectionString Secret `help:"Event Hubs connection string (Endpoint=sb://...;SharedAccessKeyName=...;SharedAccessKey=...), or file:PATH. Without it, --hub-namespace and the process's identity are used." group:"Hub"`
 	HubNamespace        string `help:"Fully qualified namespace, such as fleet.servicebus.windows.net." group:"Hub"`
 	HubName             string `help:"Name of the hub, unless the connection string has an EntityPath." group:"Hub"`
 	HubEndpoint         string `help:"Another address to dial for the namespace, such as a private endpoint's host:port." group:"Hub"`
+	HubWebSockets       bool   `name:"hub-websockets" help:"AMQP over WebSockets on port 443, where 5671 is closed; HTTPS_PROXY and NO_PROXY are obeyed." group:"Hub"`
 	ConsumerGroup       string `help:"Consumer group, all lower case and used by nothing else." default:"warmpath" group:"Hub"`
 
-	CosmosConnectionString Secret `help:"Cosmos DB connection string (AccountEndpoint=https://...;AccountKey=...;). Without it, --cosmos-endpoint and the process's identity are used." group:"Cosmos DB"`
+	CosmosConnectionString Secret `help:"Cosmos DB connection string (AccountEndpoint=https://...;AccountKey=...;), or file:PATH. Without it, --cosmos-endpoint and the process's identity are used." group:"Cosmos DB"`
 	CosmosEndpoint         string `help:"Account endpoint, such as https://fleet.documents.azure.com:443/." group:"Cosmos DB"`
 	CosmosDatabase         string `help:"Database." default:"fleet" group:"Cosmos DB"`
 	CosmosContainer        string `help:"Container; its partition key path is read from it and must be /deviceId, /deliveryId or /id." default:"positions" group:"Cosmos DB"`
@@ -31,7 +33,7 @@ type Config struct {
 	MaxRejected         int           `help:"Documents that Cosmos DB rejects in a row before their partition stops; 0 never stops." default:"100" group:"Documents"`
 	AllowStaleDocuments bool          `help:"Run in mode latest although the key is not /deviceId and nothing expires: a drone that changes its key leaves its last document behind." group:"Documents"`
 
-	StorageConnectionString Secret `help:"Azure Storage connection string. Without it, --storage-endpoint and the process's identity are used." group:"Storage"`
+	StorageConnectionString Secret `help:"Azure Storage connection string, or file:PATH. Without it, --storage-endpoint and the process's identity are used." group:"Storage"`
 	StorageEndpoint         string `help:"Blob service, such as https://fleet.blob.core.windows.net/." group:"Storage"`
 	CheckpointStore         string `help:"Where checkpoints and ownership are kept: blob, or memory, which forgets them at exit and shares them with nobody." enum:"blob,memory" default:"blob" group:"Storage"`
 	CheckpointContainer     string `help:"Blob container of checkpoints and ownership; it must exist." default:"checkpoints" group:"Storage"`
@@ -52,6 +54,7 @@ type Config struct {
 	Queue          int           `help:"Documents waiting per lane, 1 to 65536." default:"16" group:"Writing"`
 	RequestTimeout time.Duration `help:"Bound of one request to Cosmos DB." default:"10s" group:"Writing"`
 
+	Cloud  string        `help:"Cloud of the process's identity." enum:"public,government,china" default:"public" group:"Running"`
 	Listen string        `help:"Address of /healthz, /readyz and /metrics." default:":9090" group:"Running"`
 	Grace  time.Duration `help:"How long SIGTERM waits for what is in flight." default:"20s" group:"Running"`
 }

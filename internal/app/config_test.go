@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,8 +28,18 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	if strings.Contains(out.String(), "sesame") {
 		t.Errorf("a secret was printed: %s", out.String())
 	}
-	if got := c.HubConnectionString.Reveal(); got != "sesame" {
-		t.Errorf("the secret is lost: %q", got)
+	if got, err := c.HubConnectionString.Read(); got != "sesame" || err != nil {
+		t.Errorf("the secret is lost: %q, %v", got, err)
+	}
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("open\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Secret("file:" + path).Read(); got != "open" || err != nil {
+		t.Errorf("a secret in a file: %q, %v", got, err)
+	}
+	if _, err := Secret("file:" + path + "x").Read(); err == nil {
+		t.Error("a missing file is no error")
 	}
 }
 

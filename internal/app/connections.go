@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"warmpath/geo"
@@ -16,29 +17,48 @@ func (c *Config) credential() (azcore.TokenCredential, error) {
 	if c.HubConnectionString != "" && c.CosmosConnectionString != "" && (c.StorageConnectionString != "" || !c.needsStorage()) {
 		return nil, nil
 	}
-	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
+		ClientOptions: azcore.ClientOptions{Cloud: clouds[c.Cloud]},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find the process's identity: %w", err)
 	}
 	return credential, nil
 }
 
+// clouds are where identities are asked for. Services are found by their own
+// addresses.
+var clouds = map[string]cloud.Configuration{
+	"public":     cloud.AzurePublic,
+	"government": cloud.AzureGovernment,
+	"china":      cloud.AzureChina,
+}
+
+// key returns the reader of a connection string, nil when there is none.
+func key(s Secret) func() (string, error) {
+	if s == "" {
+		return nil
+	}
+	return s.Read
+}
+
 // hub is where events come from.
 func (c *Config) hub(credential azcore.TokenCredential) processor.HubConfig {
 	return processor.HubConfig{
-		ConnectionString: c.HubConnectionString.Reveal(),
+		ConnectionString: key(c.HubConnectionString),
 		Namespace:        c.HubNamespace,
 		Credential:       credential,
 		Hub:              c.HubName,
 		ConsumerGroup:    c.ConsumerGroup,
 		CustomEndpoint:   c.HubEndpoint,
+		WebSockets:       c.HubWebSockets,
 	}
 }
 
 // container is where documents go.
 func (c *Config) container(credential azcore.TokenCredential) sink.ContainerConfig {
 	return sink.ContainerConfig{
-		ConnectionString: c.CosmosConnectionString.Reveal(),
+		ConnectionString: key(c.CosmosConnectionString),
 		Endpoint:         c.CosmosEndpoint,
 		Credential:       credential,
 		Database:         c.CosmosDatabase,

@@ -1,6 +1,11 @@
 package app
 
-import "log/slog"
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+)
 
 // Secret is a setting that is never printed (promise 9).
 type Secret string
@@ -30,5 +35,20 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Reveal returns the value for the one use it has.
-func (s Secret) Reveal() string { return string(s) }
+// filePrefix begins a secret that stands in a file, such as one that Kubernetes
+// mounts.
+const filePrefix = "file:"
+
+// Read returns the value for the one use it has. One given as file:PATH is read
+// from there each time, so that a rotated key is found without a restart.
+func (s Secret) Read() (string, error) {
+	path, ok := strings.CutPrefix(string(s), filePrefix)
+	if !ok {
+		return string(s), nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}

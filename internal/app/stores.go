@@ -1,7 +1,6 @@
 package app
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -54,10 +53,9 @@ func (c *Config) blobContainer(setting, name string, credential azcore.TokenCred
 		return nil, fmt.Errorf("%s is empty, a container's name is needed", setting)
 	}
 	if c.StorageConnectionString != "" {
-		client, err := container.NewClientFromConnectionString(c.StorageConnectionString.Reveal(), name, nil)
+		client, err := keyedContainer(c.StorageConnectionString, name)
 		if err != nil {
-			// The SDK's text may repeat the string, and the string holds the key.
-			return nil, errors.New("--storage-connection-string cannot be used, expected DefaultEndpointsProtocol=https;AccountName=NAME;AccountKey=KEY;EndpointSuffix=core.windows.net")
+			return nil, fmt.Errorf("--storage-connection-string: %w", err)
 		}
 		return client, nil
 	}
