@@ -281,7 +281,7 @@ func TestTransactionThroughTheSDK(t *testing.T) {
 	var got []int32
 	for _, r := range res.OperationResults {
 		got = append(got, r.StatusCode)
-		if r.StatusCode != 204 && r.ETag == "" || r.RequestCharge <= 0 {
+		if r.StatusCode != http.StatusNoContent && r.ETag == "" || r.RequestCharge <= 0 {
 			t.Errorf("result without etag or charge: %+v", r)
 		}
 	}
@@ -394,7 +394,7 @@ func TestTransactionsRefused(t *testing.T) {
 	b.UpsertItem(position("d2", "a", 1), nil)
 	b.UpsertItem(position("d1", "a", 1), nil)
 	res, err := coll.ExecuteTransactionalBatch(ctx, b, nil)
-	if err != nil || res.Success || res.OperationResults[0].StatusCode != 400 || res.OperationResults[1].StatusCode != 424 {
+	if err != nil || res.Success || res.OperationResults[0].StatusCode != http.StatusBadRequest || res.OperationResults[1].StatusCode != http.StatusFailedDependency {
 		t.Errorf("document of another key: %+v (%v), want 400 and 424", res.OperationResults, err)
 	}
 

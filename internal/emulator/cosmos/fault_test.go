@@ -163,7 +163,7 @@ func TestBulkFaults(t *testing.T) {
 		t.Errorf("%d results, want 4", len(results))
 	}
 	s.Control(cosmos.BulkRequest, cosmos.OnRange("0", cosmos.Once(cosmos.Answer(413, 0))))
-	if res, _ := sendBulk(t, s, bulkHeader("0"), ops...); res.StatusCode != 413 {
+	if res, _ := sendBulk(t, s, bulkHeader("0"), ops...); res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("status %d, want 413", res.StatusCode)
 	}
 	// A controller may split the range under the request's feet, before the
@@ -233,7 +233,7 @@ func TestFaultUndoesATransaction(t *testing.T) {
 		return &cosmos.Fault{Status: 449}
 	})
 	res, err := coll.ExecuteTransactionalBatch(context.Background(), b, nil)
-	if err != nil || res.Success || res.OperationResults[0].StatusCode != 424 || res.OperationResults[1].StatusCode != 449 {
+	if err != nil || res.Success || res.OperationResults[0].StatusCode != http.StatusFailedDependency || res.OperationResults[1].StatusCode != 449 {
 		t.Errorf("results %+v (%v), want 424 and 449", res.OperationResults, err)
 	}
 	if got := len(s.Journal(testDB, testColl)); got != 0 {
