@@ -360,11 +360,18 @@ func hubEvent(e *azeventhubs.ReceivedEventData) geo.Event {
 	if raw := e.RawAMQPMessage; raw != nil && raw.Properties != nil && raw.Properties.ContentEncoding != nil {
 		g.ContentEncoding = *raw.Properties.ContentEncoding
 	}
-	g.HubDeviceID = annotation(e, "iothub-connection-device-id")
-	g.ModuleID = annotation(e, "iothub-connection-module-id")
-	g.MessageSource = annotation(e, "iothub-message-source")
+	g.HubDeviceID = annotation(e, annotationDevice)
+	g.ModuleID = annotation(e, annotationModule)
+	g.MessageSource = annotation(e, annotationSource)
 	return g
 }
+
+// Annotations of an IoT Hub (learn.microsoft.com/azure/iot-hub/iot-hub-devguide-messages-construct).
+const (
+	annotationDevice = "iothub-connection-device-id"
+	annotationModule = "iothub-connection-module-id"
+	annotationSource = "iothub-message-source"
+)
 
 // annotation reads a text annotation, "" where there is none.
 func annotation(e *azeventhubs.ReceivedEventData, name string) string {
