@@ -2,6 +2,8 @@ package amqp
 
 import (
 	"bytes"
+	"io"
+	"net"
 	"reflect"
 	"testing"
 )
@@ -108,5 +110,53 @@ func FuzzMessage(f *testing.F) {
 		if err == nil && (err2 != nil || !bytes.Equal(Append(nil, before), Append(nil, after))) {
 			t.Fatalf("annotations %v became %v, error %v", before, after, err2)
 		}
+	})
+}
+
+// Whatever a peer says after a proper opening, the server ends in peace.
+func FuzzConversation(f *testing.F) {
+	say := func(names ...string) (b []byte) {
+		for _, name := range names {
+			at := len(b)
+			b = closeFrame(performatives[name](openFrame(b, frameAMQP, 0)), at)
+		}
+		return b
+	}
+	f.Add(say("begin", "attach receiver", "flow", "detach", "end", "close"))
+	f.Add(say("begin", "attach sender", "transfer", "transfer", "detach", "attach sender", "end", "begin"))
+	f.Add(say("begin", "attach sender", "attach sender", "flow", "transfer", "end"))
+	opening := bytes.Clone(saslHeader)
+	at := len(opening)
+	opening = closeFrame(performatives["sasl-init"](openFrame(opening, frameSASL, 0)), at)
+	opening = append(opening, amqpHeader...)
+	opening = append(opening, say("open")...)
+	served := handler{out: offer(3, 600).out, in: func(i *Incoming) {
+		if i.Accept(Answer{MaxMessageSize: 1000}, 4) != nil {
+			return
+		}
+		for {
+			d, err := i.Receive()
+			if err != nil {
+				return
+			}
+			d.Accept()
+		}
+	}}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := NewServer(DefaultConfig(), func(*Conn) Handler { return served })
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer, nc := net.Pipe()
+		go s.admit(nc).run()
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
+			_, _ = io.Copy(io.Discard, peer)
+		}()
+		_, _ = peer.Write(append(bytes.Clone(opening), b...))
+		peer.Close()
+		s.Close()
+		<-heard
 	})
 }
