@@ -2,7 +2,6 @@ package cosmos
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -164,7 +163,7 @@ func (s *Server) serveDatabases(r *http.Request, body []byte) *reply {
 		var sent struct {
 			ID string `json:"id"`
 		}
-		if err := json.Unmarshal(body, &sent); err != nil {
+		if err := decode(body, &sent); err != nil {
 			return badRequest("database: " + err.Error())
 		}
 		d, err := s.createDatabase(sent.ID)

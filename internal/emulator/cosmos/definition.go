@@ -66,7 +66,7 @@ const (
 // service would.
 func parseDefinition(body []byte) (*definition, error) {
 	def := &definition{}
-	if err := json.Unmarshal(body, def); err != nil {
+	if err := decode(body, def); err != nil {
 		return nil, fmt.Errorf("container definition: %w", err)
 	}
 	return def.complete()
@@ -181,7 +181,7 @@ func parseIndexPolicy(raw json.RawMessage) (indexPolicy, error) {
 		Excluded []entry `json:"excludedPaths"`
 		Spatial  []entry `json:"spatialIndexes"`
 	}
-	if err := json.Unmarshal(raw, &sent); err != nil {
+	if err := decode(raw, &sent); err != nil {
 		return indexPolicy{}, fmt.Errorf("indexing policy: %w", err)
 	}
 	policy := indexPolicy{off: strings.EqualFold(sent.Mode, "none")}

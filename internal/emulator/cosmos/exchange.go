@@ -3,6 +3,9 @@ package cosmos
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -123,6 +126,20 @@ func isBatch(r *http.Request) bool {
 // minimal tells that a client does not want to see what it wrote.
 func minimal(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get(headerPrefer), "return=minimal")
+}
+
+// decode reads JSON into a struct; its errors speak to clients.
+func decode(body []byte, into any) error {
+	err := json.Unmarshal(body, into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("invalid json at offset %d", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%q must not be a json %s", kind.Field, kind.Value)
+	}
+	return err
 }
 
 // newActivityID names a request whose client did not, in the form of a UUID.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // offer is the provisioned throughput of a container: what clients set and are
@@ -50,7 +49,7 @@ type offerContent struct {
 	Autoscale  *autoscale `json:"offerAutopilotSettings,omitempty"`
 }
 
-// serveOffer is the offer as it is served.
+// servedOffer is the offer as it is served.
 func (c *container) servedOffer() any {
 	content := offerContent{Throughput: c.offer.manual}
 	if c.offer.autoscaleMax > 0 {
@@ -67,43 +66,21 @@ func (c *container) servedOffer() any {
 	}{c.offer.resource.id, c.offer.resource.properties("offers/" + c.offer.resource.id + "/"), "V2", "Invalid", content, c.self, c.resource.rid}
 }
 
-// serveOffers serves /offers: the list of all, and the one query that SDKs ask
-// of it, for the offer of a container by its resource id.
+// serveOffers serves /offers. Clients find the offer of a container by a query
+// for its resource id or its self link.
 func (s *Server) serveOffers(r *http.Request, body []byte) *reply {
-	wanted := ""
-	switch {
-	case r.Method == http.MethodGet:
-	case r.Method == http.MethodPost && isQuery(r):
-		var q struct {
-			Query      string `json:"query"`
-			Parameters []struct {
-				Value string `json:"value"`
-			} `json:"parameters"`
-		}
-		if err := json.Unmarshal(body, &q); err != nil {
-			return badRequest("query: " + err.Error())
-		}
-		_, condition, ok := strings.Cut(q.Query, ".offerResourceId =")
-		if condition = strings.Trim(condition, ` '"`); !ok || condition == "" {
-			return badRequest("this server answers no query on offers but one by offerResourceId")
-		}
-		if wanted = condition; strings.HasPrefix(wanted, "@") && len(q.Parameters) == 1 {
-			wanted = q.Parameters[0].Value
-		}
-	default:
+	if r.Method != http.MethodGet && !isQuery(r) {
 		return unsupported(r)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list []any
 	for _, c := range s.everyContainer() {
-		if wanted == "" || wanted == c.resource.rid {
-			c.mu.Lock()
-			list = append(list, c.servedOffer())
-			c.mu.Unlock()
-		}
+		c.mu.Lock()
+		list = append(list, c.servedOffer())
+		c.mu.Unlock()
 	}
-	return feed("", "Offers", list)
+	return queriedFeed(r, body, "", "Offers", list)
 }
 
 // everyContainer lists all containers. The caller holds s.mu.
@@ -133,7 +110,7 @@ func (s *Server) serveOffer(r *http.Request, id string, body []byte) *reply {
 			var sent struct {
 				Content offerContent `json:"content"`
 			}
-			if err := json.Unmarshal(body, &sent); err != nil {
+			if err := decode(body, &sent); err != nil {
 				return badRequest("offer: " + err.Error())
 			}
 			c.offer.manual, c.offer.autoscaleMax = sent.Content.Throughput, 0

@@ -1,6 +1,7 @@
 package cosmos
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,17 +32,25 @@ type change struct {
 	value []byte // JSON
 }
 
-// parsePatch reads a patch as clients send it.
+// sentChange is a change as clients send it.
+type sentChange struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
+}
+
+// parsePatch reads a patch as clients send it: its operations and perhaps a
+// condition, or the operations alone.
 func parsePatch(body []byte) (*patch, error) {
 	var sent struct {
-		Condition  string `json:"condition"`
-		Operations []struct {
-			Op    string          `json:"op"`
-			Path  string          `json:"path"`
-			Value json.RawMessage `json:"value"`
-		} `json:"operations"`
+		Condition  string       `json:"condition"`
+		Operations []sentChange `json:"operations"`
 	}
-	if err := json.Unmarshal(body, &sent); err != nil {
+	into := any(&sent)
+	if rawjson.KindOf(bytes.TrimLeft(body, " \t\r\n")) == rawjson.Array {
+		into = &sent.Operations
+	}
+	if err := decode(body, into); err != nil {
 		return nil, fmt.Errorf("patch: %w", err)
 	}
 	if n := len(sent.Operations); n == 0 || n > maxPatchOperations {

@@ -32,7 +32,7 @@ func parseQuery(body []byte) (*sql.Query, error) {
 			Value json.RawMessage `json:"value"`
 		} `json:"parameters"`
 	}
-	if err := json.Unmarshal(body, &sent); err != nil {
+	if err := decode(body, &sent); err != nil {
 		return nil, err
 	}
 	parameters := make(map[string][]byte, len(sent.Parameters))

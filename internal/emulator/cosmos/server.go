@@ -141,7 +141,7 @@ func (s *Server) SetRUPerRange(n float64) {
 
 func (s *Server) newBudget(rangeID string) budget {
 	h := fnv.New64a()
-	h.Write([]byte(rangeID))
+	_, _ = h.Write([]byte(rangeID)) // never fails
 	return newBudget(math.Float64frombits(s.perUnit.Load()), s.window, s.noise, s.seed^h.Sum64())
 }
 
