@@ -1,22 +1,44 @@
 package cosmos
 
-import "net/http"
+import (
+	"fmt"
+	"net/http"
+)
 
-// serveAccount serves /: where the account can be reached. It answers with the
-// address that the client itself used, which is the one address known to work.
+// Advertise makes the account name other endpoints as those that take writes, as
+// after a failover; without arguments it names itself again. The endpoints are
+// URLs, such as another server's [Server.Endpoint].
+func (s *Server) Advertise(endpoints ...string) { s.advertised.Store(&endpoints) }
+
+// location is a region of the account.
+type location struct {
+	Name     string `json:"name"`
+	Endpoint string `json:"databaseAccountEndpoint"`
+}
+
+// locations are where the account can be reached: what was advertised, or else
+// the address that the client itself used, which is the one address known to
+// work.
+func (s *Server) locations(r *http.Request) []location {
+	endpoints := []string{s.Endpoint()}
+	if set := s.advertised.Load(); set != nil && len(*set) > 0 {
+		endpoints = *set
+	} else if r.Host != "" {
+		endpoints[0] = "http://" + r.Host + "/"
+	}
+	var out []location
+	for i, e := range endpoints {
+		out = append(out, location{fmt.Sprintf("Local %d", i+1), e})
+	}
+	return out
+}
+
+// serveAccount serves /, from which clients learn where to send the rest.
 func (s *Server) serveAccount(r *http.Request) *reply {
 	if r.Method != http.MethodGet {
 		return unsupported(r)
 	}
-	endpoint := s.Endpoint()
-	if r.Host != "" {
-		endpoint = "http://" + r.Host + "/"
-	}
-	type location struct {
-		Name     string `json:"name"`
-		Endpoint string `json:"databaseAccountEndpoint"`
-	}
-	here := []location{{"Local", endpoint}}
+	here := s.locations(r)
 	return metadata(http.StatusOK, map[string]any{
 		"_self":                        "",
 		"id":                           "local",

@@ -38,6 +38,7 @@ type sentOperation struct {
 	verb, key, id        []byte
 	ifMatch, ifNoneMatch []byte
 	body                 []byte
+	ttl                  bool // has a time to live beside the document
 	found                scan // of the body
 }
 
@@ -112,6 +113,9 @@ func (s *sentOperation) read(def *definition, r *rawjson.Reader) {
 			s.ifMatch = r.Value()
 		case "ifNoneMatch":
 			s.ifNoneMatch = r.Value()
+		case "timeToLiveInSeconds":
+			s.ttl = true
+			r.Value()
 		case "resourceBody":
 			start := r.Offset()
 			if r.Kind() == rawjson.Object {
@@ -143,6 +147,9 @@ func (b *batch) prepare(def *definition, op *batchOperation, key []byte) *outcom
 	v, ok := verbNamed(string(b.text(op.sent.verb)))
 	if !ok {
 		return bad(fmt.Sprintf("The operation type %s is not supported.", op.sent.verb))
+	}
+	if op.sent.ttl {
+		return bad("timeToLiveInSeconds is not supported by this server; set ttl in the document.")
 	}
 	op.verb = v
 	op.ifMatch = string(b.text(op.sent.ifMatch))

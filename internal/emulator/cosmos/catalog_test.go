@@ -159,6 +159,7 @@ func TestDefinitionsRefused(t *testing.T) {
 		{"MultiHash of version 1", cosmos.Container{ID: "a", PartitionKey: cosmos.PartitionKey{Paths: []string{"/a", "/b"}, Kind: "MultiHash"}}},
 		{"version 3", cosmos.Container{ID: "a", PartitionKey: cosmos.PartitionKey{Paths: []string{"/a"}, Version: 3}}},
 		{"ttl below -1", cosmos.Container{ID: "a", PartitionKey: deviceID, DefaultTTL: -2}},
+		{"unknown kind", cosmos.Container{ID: "a", PartitionKey: cosmos.PartitionKey{Paths: []string{"/a"}, Kind: "Range"}}},
 		{"indexing policy that is no object", cosmos.Container{ID: "a", PartitionKey: deviceID, IndexingPolicy: []byte(`[]`)}},
 		{"indexing path without a slash", cosmos.Container{ID: "a", PartitionKey: deviceID, IndexingPolicy: []byte(`{"includedPaths":[{"path":"x"}]}`)}},
 	}
@@ -168,5 +169,27 @@ func TestDefinitionsRefused(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+func TestPoliciesThatWouldNotBeKeptAreRefused(t *testing.T) {
+	s := newServer(t)
+	db, err := newClient(t, s).NewDatabase(testDB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateDatabase(testDB); err != nil {
+		t.Fatal(err)
+	}
+	props := azcosmos.ContainerProperties{
+		ID:                     testColl,
+		PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/deviceId"}, Version: 2},
+		UniqueKeyPolicy:        &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/n"}}}},
+	}
+	_, err = db.CreateContainer(context.Background(), props, nil)
+	wantStatus(t, err, http.StatusBadRequest, 0)
+	props.UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{}}
+	if _, err := db.CreateContainer(context.Background(), props, nil); err != nil {
+		t.Errorf("an empty policy: %v", err)
 	}
 }

@@ -96,6 +96,9 @@ func (d *definition) complete() (*definition, error) {
 	setDefault(&d.IndexingPolicy, defaultIndexingPolicy)
 	setDefault(&d.ConflictPolicy, defaultConflictPolicy)
 	setDefault(&d.GeospatialConfig, defaultGeospatial)
+	if err := d.refuseUnsupported(); err != nil {
+		return nil, err
+	}
 	index, err := parseIndexPolicy(d.IndexingPolicy)
 	if err != nil {
 		return nil, err
@@ -103,6 +106,30 @@ func (d *definition) complete() (*definition, error) {
 	d.index = index
 	d.shape = newShape(d)
 	return d, nil
+}
+
+// refuseUnsupported refuses what would change how documents are treated and is
+// not done here. Other policies are echoed: they concern several regions, the
+// change feed or analytical storage.
+func (d *definition) refuseUnsupported() error {
+	var unique struct {
+		Keys []json.RawMessage `json:"uniqueKeys"`
+	}
+	var computed []json.RawMessage
+	if len(d.UniqueKeyPolicy) > 0 {
+		if err := decode(d.UniqueKeyPolicy, &unique); err != nil {
+			return fmt.Errorf("unique key policy: %w", err)
+		}
+	}
+	if len(d.ComputedProps) > 0 {
+		if err := decode(d.ComputedProps, &computed); err != nil {
+			return fmt.Errorf("computed properties: %w", err)
+		}
+	}
+	if len(unique.Keys) > 0 || len(computed) > 0 {
+		return errors.New("unique keys and computed properties are not supported by this server")
+	}
+	return nil
 }
 
 func setDefault(m *json.RawMessage, value string) {

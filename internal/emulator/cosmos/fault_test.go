@@ -240,3 +240,20 @@ func TestFaultUndoesATransaction(t *testing.T) {
 		t.Errorf("%d writes stayed", got)
 	}
 }
+
+// A client that is told 403/3 asks the account where writes are taken now.
+func TestFailover(t *testing.T) {
+	old, next := newServer(t), newServer(t)
+	newContainer(t, next, cosmos.Container{})
+	coll := newContainer(t, old, cosmos.Container{})
+	upsert(t, coll, "d1", "a", 1)
+	old.Control(cosmos.AnyOperation, cosmos.Always(cosmos.Answer(http.StatusForbidden, 3)))
+	old.Advertise(next.Endpoint())
+	upsert(t, coll, "d1", "a", 2)
+	if got, want := len(old.Journal(testDB, testColl)), 1; got != want {
+		t.Errorf("the old server took %d writes, want %d", got, want)
+	}
+	if got, want := len(next.Journal(testDB, testColl)), 1; got != want {
+		t.Errorf("the new server took %d writes, want %d", got, want)
+	}
+}

@@ -95,6 +95,9 @@ func (c *container) prepare(x *exchange, op *operation) *reply {
 	if !ok {
 		return badRequest(messageKeyMissing)
 	}
+	if h.Get("X-Ms-Documentdb-Pre-Trigger-Include") != "" || h.Get("X-Ms-Documentdb-Post-Trigger-Include") != "" {
+		return badRequest("Triggers are not supported by this server.")
+	}
 	def := c.def.Load()
 	key, components, err := appendKey(nil, []byte(header[0]))
 	if err != nil {

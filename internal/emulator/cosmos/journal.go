@@ -11,7 +11,7 @@ type Write struct {
 	// Sequence numbers the writes of the whole server in the order in which
 	// they were committed. It has gaps where other containers wrote.
 	Sequence uint64
-	Op       string // Create, Upsert, Replace or Delete
+	Op       string // Create, Upsert, Replace, Patch or Delete
 	Key      string // the partition key as a JSON array, such as ["drone-1"]
 	ID       string
 	ETag     string // after the write

@@ -41,7 +41,8 @@ type Server struct {
 	bodies  sync.Pool     // of *[]byte, for request bodies
 	batches sync.Pool     // of *batch
 
-	controls controls
+	controls   controls
+	advertised atomic.Pointer[[]string] // endpoints that the account names; nil: its own
 
 	// mu covers what follows. It may be held when a container's mutex is taken,
 	// never the other way round.
