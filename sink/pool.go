@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/time/rate"
 
+	"warmpath/geo"
 	"warmpath/telemetry"
 )
 
@@ -90,7 +91,7 @@ type keyPathChanged struct{ err error }
 
 type lane struct {
 	queue  chan *Document
-	newest *newest
+	newest *recent[geo.Order] // what this lane wrote last, by document
 }
 
 // NewPool starts the lanes. They run until Close. When hard ends, they give up:
@@ -107,7 +108,7 @@ func NewPool(hard context.Context, config PoolConfig, writer Upserter, tel *tele
 	for range config.Lanes {
 		l := &lane{queue: make(chan *Document, config.Queue)}
 		if config.NewestWins {
-			l.newest = newNewest(config.Remember / config.Lanes)
+			l.newest = newRecent[geo.Order](config.Remember / config.Lanes)
 		}
 		p.lanes = append(p.lanes, l)
 		p.wait.Go(func() { p.run(hard, l) })
@@ -170,12 +171,14 @@ func (p *Pool) run(hard context.Context, l *lane) {
 // settle brings one document to its outcome.
 func (p *Pool) settle(hard context.Context, l *lane, d *Document) Result {
 	name := documentKey{d.Key, d.ID}
-	if l.newest != nil && l.newest.supersedes(name, d.Order) {
-		return Result{Outcome: Superseded} // promise 3
+	if l.newest != nil {
+		if last, ok := l.newest.get(name); ok && last.Newer(d.Order) {
+			return Result{Outcome: Superseded} // promise 3
+		}
 	}
 	r := p.write(hard, d)
 	if r.Outcome == Written && l.newest != nil {
-		l.newest.wrote(name, d.Order)
+		l.newest.put(name, d.Order)
 	}
 	return r
 }

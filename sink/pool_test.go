@@ -380,16 +380,20 @@ func TestStoppingReportsEveryDocumentOnce(t *testing.T) {
 	}
 }
 
-func TestMemoryOfTheNewestIsBounded(t *testing.T) {
-	n := newNewest(10)
-	for i := range int64(1000) {
-		n.wrote(documentKey{"k", strconv.FormatInt(i, 10)}, geo.Order{Sequence: i})
-		if size := len(n.young) + len(n.old); size > 10 {
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	r := newRecent[int](10)
+	for i := range 1000 {
+		r.put(documentKey{"k", strconv.Itoa(i)}, i)
+		if size := len(r.young) + len(r.old); size > 10 {
 			t.Fatalf("%d documents remembered, want at most 10", size)
 		}
 	}
-	if !n.supersedes(documentKey{"k", "999"}, geo.Order{Sequence: 998}) {
-		t.Error("what was written last is forgotten")
+	if got, ok := r.get(documentKey{"k", "999"}); !ok || got != 999 {
+		t.Error("what was put last is forgotten")
+	}
+	r.forget(documentKey{"k", "999"})
+	if _, ok := r.get(documentKey{"k", "999"}); ok {
+		t.Error("what was to be forgotten is remembered")
 	}
 }
 
