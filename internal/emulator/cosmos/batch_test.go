@@ -226,8 +226,8 @@ func TestBulkIsThrottledPerOperation(t *testing.T) {
 			if i != accepted-1 {
 				t.Errorf("operation %d was accepted after one was refused", i)
 			}
-		case r.Status != http.StatusTooManyRequests || r.SubStatus != 3200 || r.RetryAfter != 1000 || r.Charge != 0.38:
-			t.Errorf("operation %d: %+v; want 429/3200, 1000 ms and 0.38 RU", i, r)
+		case r.Status != http.StatusTooManyRequests || r.SubStatus != 3200 || r.RetryAfter != 1000 || r.Charge != 0.76:
+			t.Errorf("operation %d: %+v; want 429/3200, 1000 ms and 0.76 RU", i, r)
 		}
 	}
 	if res.StatusCode != http.StatusMultiStatus || used < 100 || used > 110 {

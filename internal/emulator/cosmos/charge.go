@@ -56,7 +56,7 @@ func DefaultCharges() ChargeModel {
 		QueryPerDocument: 0.1,
 		QueryPerScanned:  0.002,
 		Failed:           1.24,
-		Throttled:        0.38,
+		Throttled:        0.76,
 	}
 }
 

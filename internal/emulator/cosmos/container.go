@@ -55,8 +55,8 @@ func (r *routing) byID(id string) *physical {
 	return r.ranges[i]
 }
 
-// divide gives the container n ranges of even width. The bounds are those that
-// the service chooses for version 2 of the hash, whose values end at 3FFF....
+// divide gives the container n ranges of even width below 3FFF..., where the
+// values of version 2 of the hash end.
 func (c *container) divide(n int) {
 	last := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 126), big.NewInt(1))
 	bound := func(i int) epk.Value {

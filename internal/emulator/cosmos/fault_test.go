@@ -57,8 +57,8 @@ func TestFaultsOfOneOperation(t *testing.T) {
 		{"retry with", cosmos.UpsertOperation, cosmos.Answer(449, 0), status(449, 0), 0},
 		{"throttled", cosmos.AnyOperation, cosmos.Throttle(25 * time.Millisecond), func(t *testing.T, err error) {
 			re := wantStatus(t, err, 429, 3200)
-			if ms, charge := re.RawResponse.Header.Get("x-ms-retry-after-ms"), re.RawResponse.Header.Get("x-ms-request-charge"); ms != "25" || charge != "0.38" {
-				t.Errorf("retry after %q ms, charge %q; want 25 and 0.38", ms, charge)
+			if ms, charge := re.RawResponse.Header.Get("x-ms-retry-after-ms"), re.RawResponse.Header.Get("x-ms-request-charge"); ms != "25" || charge != "0.76" {
+				t.Errorf("retry after %q ms, charge %q; want 25 and 0.76", ms, charge)
 			}
 		}, 0},
 		{"gone", cosmos.PointRequest, cosmos.Answer(410, 1002), status(410, 1002), 0},
@@ -118,7 +118,7 @@ func passes(t *testing.T, err error) {
 func TestDelays(t *testing.T) {
 	s := newServer(t, entra(), cosmos.WithRanges(2))
 	newContainer(t, s, cosmos.Container{})
-	defer s.Control(cosmos.AnyOperation, cosmos.OnRange("1", cosmos.Always(cosmos.Fault{Delay: 30 * time.Millisecond, DelayAnswer: 20 * time.Millisecond})))()
+	defer s.Control(cosmos.AnyOperation, cosmos.OnRange("1", cosmos.Always(cosmos.Fault{Delay: 150 * time.Millisecond, DelayAnswer: 50 * time.Millisecond})))()
 	took := func(rangeID string, ops ...bulkOp) time.Duration {
 		start := time.Now()
 		if _, results := sendBulk(t, s, bulkHeader(rangeID), ops...); results[0].Status != 201 {
@@ -126,12 +126,12 @@ func TestDelays(t *testing.T) {
 		}
 		return time.Since(start)
 	}
-	if d := took("0", upsertOp("drone-000123", "a", 1)); d > 40*time.Millisecond {
+	if d := took("0", upsertOp("drone-000123", "a", 1)); d > 150*time.Millisecond {
 		t.Errorf("the other range took %v", d)
 	}
 	// The delays of operations in one request do not add up.
-	if d := took("1", upsertOp("drone-1", "a", 1), upsertOp("drone-1", "b", 1), upsertOp("drone-1", "c", 1)); d < 50*time.Millisecond || d > 90*time.Millisecond {
-		t.Errorf("the slow range took %v, want 50ms", d)
+	if d := took("1", upsertOp("drone-1", "a", 1), upsertOp("drone-1", "b", 1), upsertOp("drone-1", "c", 1)); d < 200*time.Millisecond || d > 350*time.Millisecond {
+		t.Errorf("the slow range took %v, want 200ms", d)
 	}
 }
 

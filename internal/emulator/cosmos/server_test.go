@@ -156,8 +156,8 @@ func TestHotKeyIsAHotRange(t *testing.T) {
 		if ms := re.RawResponse.Header.Get("x-ms-retry-after-ms"); ms != "1000" {
 			t.Errorf("x-ms-retry-after-ms %q, want 1000: the clock stands at the start of a second", ms)
 		}
-		if charge := re.RawResponse.Header.Get("x-ms-request-charge"); charge != "0.38" {
-			t.Errorf("charge of a refusal %q, want 0.38", charge)
+		if charge := re.RawResponse.Header.Get("x-ms-request-charge"); charge != "0.76" {
+			t.Errorf("charge of a refusal %q, want 0.76", charge)
 		}
 	}
 	if accepted == 0 || refused == 0 {
