@@ -262,11 +262,11 @@ func (c *container) serveBulk(x *exchange, def *definition, b *batch, rangeID st
 			o = failed(http.StatusFailedDependency, 0, "")
 		case op.refused != nil:
 			o = *op.refused
-		case bodies && size+p.answerSize(&op.operation, now) > maxResponse:
-			o = failed(http.StatusRequestEntityTooLarge, subResponseSize, "The response would exceed the maximum size. Retry this operation.")
+		case size+p.answerSize(&op.operation, bodies, now) > maxResponse:
+			o = responseTooLarge()
 		default:
+			size += p.answerSize(&op.operation, bodies, now)
 			o = p.applyUnder(&op.fault, &op.operation, now)
-			size += len(o.doc.body)
 		}
 		failedBefore = failedBefore || !o.ok()
 		b.outcomes = append(b.outcomes, o)
@@ -292,15 +292,22 @@ func (p *physical) applyUnder(f *Fault, op *operation, now time.Time) outcome {
 
 // answerSize is about how large the answer to an operation will be. The caller
 // holds p.mu.
-func (p *physical) answerSize(op *operation, now time.Time) int {
+func (p *physical) answerSize(op *operation, bodies bool, now time.Time) int {
 	const envelope = 512
-	if op.verb != verbRead && op.verb != verbPatch {
+	switch {
+	case op.verb == verbRead, op.verb == verbPatch && bodies:
+		if _, doc := p.find(op.key, op.id, now); doc != nil {
+			return len(doc.body) + envelope
+		}
+	case bodies:
 		return len(op.body) + envelope
 	}
-	if _, doc := p.find(op.key, op.id, now); doc != nil {
-		return len(doc.body) + envelope
-	}
 	return envelope
+}
+
+// responseTooLarge answers an operation for whose result there is no room.
+func responseTooLarge() outcome {
+	return failed(http.StatusRequestEntityTooLarge, subResponseSize, "The response would exceed the maximum size. Retry this operation.")
 }
 
 // serveTransaction runs the operations all or nothing, under one key.
@@ -331,16 +338,20 @@ func (c *container) serveTransaction(x *exchange, def *definition, b *batch) *re
 		p.mu.Unlock()
 		return o.reply()
 	}
+	bodies := !minimal(x.r)
 	p.begin()
-	failedAt := -1
+	failedAt, size := -1, 0
 	for i := range b.ops {
 		op := &b.ops[i]
 		o := outcome{}
+		size += p.answerSize(&op.operation, bodies, now)
 		switch {
 		case op.refused != nil:
 			o = *op.refused
 		case op.fault.Status != 0:
 			o = op.fault.outcome(&c.server.charges)
+		case size > maxResponse:
+			o = responseTooLarge()
 		default:
 			o = p.execute(&op.operation, now)
 		}
@@ -371,7 +382,7 @@ func (c *container) serveTransaction(x *exchange, def *definition, b *batch) *re
 			}
 		}
 	}
-	return b.reply(c, x, p.id, lsn, !minimal(x.r))
+	return b.reply(c, x, p.id, lsn, bodies)
 }
 
 // reply writes the results in the order of the operations. bodies tells whether

@@ -256,6 +256,11 @@ func TestBulkAnswersStayBelowFourMegabytes(t *testing.T) {
 	if got, want := statuses(results), "200 200 413/3402 413/3402"; got != want {
 		t.Errorf("results %s, want %s", got, want)
 	}
+	h["x-ms-cosmos-batch-atomic"], h["x-ms-documentdb-partitionkey"] = "true", `["d1"]`
+	_, results = sendBulk(t, s, h, read(0), read(1), read(2), read(3))
+	if got, want := statuses(results), "424 424 413/3402 424"; got != want {
+		t.Errorf("transaction: results %s, want %s", got, want)
+	}
 }
 
 func TestTransactionThroughTheSDK(t *testing.T) {

@@ -92,7 +92,7 @@ func Throttle(retryAfter time.Duration) Fault {
 // Controller decides what happens to a call: nil leaves it to the next
 // controller. It is called by one goroutine at a time, without any lock that
 // the server's other methods take, so that it may split a range, for example.
-// It must not call [Server.Control].
+// It must not add or remove controllers.
 type Controller func(Call) *Fault
 
 // Once makes one fault and is then used up.

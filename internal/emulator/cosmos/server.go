@@ -158,16 +158,27 @@ func (s *Server) Close() error {
 		return nil
 	}
 	close(s.closing)
-	// Handlers end by themselves once closing is closed, except those reading a
-	// body from a client that sends none: those end when their connection does.
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	// 1. Requests end by themselves once closing is closed, except those reading
+	// a body from a client that sends none.
+	answered := make(chan struct{})
+	go func() {
+		s.inFlight.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(2 * time.Second):
+	}
+	// 2. What they answered is sent.
+	ctx, cancel := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
+	// 3. Connections that are left, unused ones among them, are broken.
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
 	<-s.served
-	s.inFlight.Wait()
+	<-answered
 	s.log.Info("cosmos emulator closed")
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -135,6 +136,23 @@ func TestLatencyIsPerRequest(t *testing.T) {
 		t.Errorf("close took %v while a request waited", took)
 	}
 	<-done
+}
+
+func TestCloseDoesNotWaitForUnusedConnections(t *testing.T) {
+	s := newServer(t)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.Endpoint(), "http://"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	newContainer(t, s, cosmos.Container{})
+	start := time.Now()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("close took %v", took)
+	}
 }
 
 // Guarantee 4: the load of one key is the load of one range.
