@@ -25,6 +25,7 @@ var version = "dev"
 type commands struct {
 	Run     runCommand     `cmd:"" help:"Read positions and write them until told to stop."`
 	Check   checkCommand   `cmd:"" help:"Try every connection and permission without disturbing production."`
+	Decode  decodeCommand  `cmd:"" help:"Try what becomes of a payload, or a file of them."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 

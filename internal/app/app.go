@@ -112,8 +112,7 @@ func (a *App) run(ctx context.Context) error {
 	if err := c.checkContainer(container); err != nil {
 		return err
 	}
-	decoding := geo.DefaultConfig()
-	decoding.KeyPath = container.Definition().KeyPaths[0]
+	decoding := c.decoding(container.Definition().KeyPaths[0])
 	decoder, err := geo.NewDecoder(decoding)
 	if err != nil {
 		return err

@@ -33,6 +33,8 @@ type Config struct {
 	MaxRejected         int           `help:"Documents that Cosmos DB rejects in a row before their partition stops; 0 never stops." default:"100" group:"Documents"`
 	AllowStaleDocuments bool          `help:"Run in mode latest although the key is not /deviceId and nothing expires: a drone that changes its key leaves its last document behind." group:"Documents"`
 
+	Decoding
+
 	StorageConnectionString Secret `help:"Azure Storage connection string, or file:PATH. Without it, --storage-endpoint and the process's identity are used." group:"Storage"`
 	StorageEndpoint         string `help:"Blob service, such as https://fleet.blob.core.windows.net/." group:"Storage"`
 	CheckpointStore         string `help:"Where checkpoints and ownership are kept: blob, or memory, which forgets them at exit and shares them with nobody." enum:"blob,memory" default:"blob" group:"Storage"`
@@ -62,6 +64,14 @@ type Config struct {
 // Validate names the first setting that is wrong, its value and what is
 // allowed. What kong checks by itself (types, enumerations) is not repeated.
 func (c *Config) Validate() error {
+	if err := c.validateHub(); err != nil {
+		return err
+	}
+	return c.validateWriting()
+}
+
+// validateHub checks where events come from.
+func (c *Config) validateHub() error {
 	switch {
 	case c.HubConnectionString == "" && c.HubNamespace == "":
 		return errors.New("--hub-connection-string and --hub-namespace are both empty, one of them is needed")
@@ -71,6 +81,14 @@ func (c *Config) Validate() error {
 		return errors.New("--hub-name is empty, with --hub-namespace it is needed")
 	case c.ConsumerGroup == "":
 		return errors.New("--consumer-group is empty, a name is needed")
+	default:
+		return nil
+	}
+}
+
+// validateWriting checks all but where events come from.
+func (c *Config) validateWriting() error {
+	switch {
 	case c.CosmosConnectionString == "" && c.CosmosEndpoint == "":
 		return errors.New("--cosmos-connection-string and --cosmos-endpoint are both empty, one of them is needed")
 	case c.CosmosConnectionString != "" && c.CosmosEndpoint != "":
@@ -83,6 +101,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--request-timeout is %v, allowed is more than 0", c.RequestTimeout)
 	case c.Grace <= 0:
 		return fmt.Errorf("--grace is %v, allowed is more than 0", c.Grace)
+	}
+	if err := c.validateDecoding(); err != nil {
+		return err
 	}
 	if err := c.processor().Validate(); err != nil {
 		return fmt.Errorf("settings for reading: %w", err)
