@@ -18,6 +18,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 
+	"warmpath/sink/bulk"
 	"warmpath/telemetry"
 )
 
@@ -64,6 +65,7 @@ type Container struct {
 	config     ContainerConfig
 	tel        *telemetry.Telemetry
 	definition Definition
+	guard      *guard // nil: later writes win, whatever they hold
 	client     atomic.Pointer[azcosmos.ContainerClient]
 
 	mu  sync.Mutex // covers key
@@ -206,7 +208,7 @@ func (c *Container) CheckKey(available []string) error {
 		c.config.Database, c.config.Container, strings.Join(paths, " + "), strings.Join(available, ", "))
 }
 
-// KeyPathChanged implements [Upserter].
+// KeyPathChanged implements [Store].
 func (c *Container) KeyPathChanged(ctx context.Context) (bool, error) {
 	d, err := c.read(ctx)
 	if err != nil {
@@ -215,17 +217,69 @@ func (c *Container) KeyPathChanged(ctx context.Context) (bool, error) {
 	return !slices.Equal(d.KeyPaths, c.definition.KeyPaths), nil
 }
 
-// UpsertDocument implements [Upserter] by one request without retries.
-func (c *Container) UpsertDocument(ctx context.Context, d *Document) error {
+// Guarded makes the container keep older versions from replacing newer ones,
+// across restarts and replicas (promise 3); it remembers the versions of so many
+// documents. It must be called before the first write.
+func (c *Container) Guarded(remember int) { c.guard = newGuard(remember) }
+
+// WriteDocument implements [Store] by one request without retries: an upsert,
+// or the guard's next step.
+func (c *Container) WriteDocument(ctx context.Context, d *Document) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.RequestTimeout)
 	defer cancel()
-	started := time.Now()
-	response, err := c.client.Load().UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.Key), d.Body, nil)
-	c.record("upsert", started, response.Response, err)
-	if err != nil && classify(err).status == http.StatusUnauthorized {
-		c.renew()
+	if c.guard == nil {
+		_, _, _, err := c.request(ctx, d, step{kind: bulk.Upsert})
+		return Written, err
 	}
-	return err
+	s := d.next
+	if !d.planned {
+		s = c.guard.next(d)
+	}
+	d.planned = false
+	if s.over {
+		return s.outcome, nil
+	}
+	status, etag, body, err := c.request(ctx, d, s)
+	next, ok := c.guard.answered(d, s.kind, status, etag, body)
+	switch {
+	case !ok:
+		return Unsettled, err
+	case next.over:
+		return next.outcome, nil
+	default:
+		d.next, d.planned = next, true
+		return Unsettled, errAgain
+	}
+}
+
+// request asks the store one thing about a document. The status is 0 when there
+// was no answer; the body is that of a read document.
+func (c *Container) request(ctx context.Context, d *Document, s step) (status int, etag string, body []byte, err error) {
+	key, client, started := azcosmos.NewPartitionKeyString(d.Key), c.client.Load(), time.Now()
+	var response azcosmos.ItemResponse
+	switch s.kind {
+	case bulk.Create:
+		response, err = client.CreateItem(ctx, key, d.Body, nil)
+	case bulk.Replace:
+		match := azcore.ETag(s.ifMatch)
+		response, err = client.ReplaceItem(ctx, key, d.ID, d.Body, &azcosmos.ItemOptions{IfMatchEtag: &match})
+	case bulk.Read:
+		response, err = client.ReadItem(ctx, key, d.ID, nil)
+	default:
+		response, err = client.UpsertItem(ctx, key, d.Body, nil)
+	}
+	c.record(strings.ToLower(s.kind.String()), started, response.Response, err)
+	if err != nil {
+		f := classify(err)
+		if f.status == http.StatusUnauthorized {
+			c.renew()
+		}
+		if f.status == http.StatusNotFound && f.subStatus == subOwnerNotFound {
+			return 0, "", nil, err // the container is gone, not the document
+		}
+		return f.status, "", nil, err
+	}
+	return response.RawResponse.StatusCode, string(response.ETag), response.Value, nil
 }
 
 // CheckContainer opens the container once, without retries, and tries whether

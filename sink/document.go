@@ -7,7 +7,7 @@ import (
 )
 
 // Document is one write: the newest position of a drone, or one of its history.
-// The sink only reads it; it belongs to the sink from Submit until Done is called.
+// It belongs to the sink from Submit until Done is called.
 type Document struct {
 	Key   string    // value at the container's partition key path
 	ID    string    // id within that key
@@ -18,6 +18,10 @@ type Document struct {
 	// Done is called exactly once for a submitted document, from a lane's
 	// goroutine: it must not block.
 	Done func(*Document, Result)
+
+	// next is what the guard wants to ask after an answer, if planned.
+	next    step
+	planned bool
 }
 
 // Outcome is what became of a document.

@@ -44,8 +44,9 @@ func (f *fault) Unwrap() error { return f.err }
 // Sub-statuses that change the meaning of a status
 // (learn.microsoft.com/rest/api/cosmos-db/http-status-codes-for-cosmosdb).
 const (
-	subKeyMismatch  = 1001 // 400: the document's key is not the header's
-	subQuotaReached = 1014 // 403: the logical partition is full
+	subKeyMismatch   = 1001 // 400: the document's key is not the header's
+	subOwnerNotFound = 1003 // 404: the container or database, not the document
+	subQuotaReached  = 1014 // 403: the logical partition is full
 )
 
 // classify says what a failed request to Cosmos DB means.

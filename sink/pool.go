@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
@@ -16,15 +17,20 @@ import (
 	"warmpath/telemetry"
 )
 
-// Upserter writes one document. An error is what the SDK returned; the pool
-// classifies it. UpsertDocument is called from many lanes at once, but never
-// twice at the same time for one document.
-type Upserter interface {
-	UpsertDocument(ctx context.Context, d *Document) error
+// Store takes documents one at a time.
+type Store interface {
+	// WriteDocument makes one request for the document and returns what became
+	// of it. An error is what the SDK returned; the pool classifies it. errAgain
+	// means that another request is needed and nothing is wrong. It is called
+	// from many lanes at once, but never twice at the same time for one document.
+	WriteDocument(ctx context.Context, d *Document) (Outcome, error)
 	// KeyPathChanged reads the container's definition again and tells whether
 	// its key path is no longer the one that documents are built for.
 	KeyPathChanged(ctx context.Context) (bool, error)
 }
+
+// errAgain asks for another request, at once.
+var errAgain = errors.New("another request is needed")
 
 // PoolConfig bounds a pool.
 type PoolConfig struct {
@@ -71,7 +77,7 @@ func (c PoolConfig) Validate() error {
 // Submit is safe for concurrent use.
 type Pool struct {
 	config PoolConfig
-	writer Upserter
+	writer Store
 	tel    *telemetry.Telemetry
 	log    *slog.Logger
 	now    func() time.Time
@@ -96,7 +102,7 @@ type lane struct {
 
 // NewPool starts the lanes. They run until Close. When hard ends, they give up:
 // what is queued and what is being retried is reported as Unsettled.
-func NewPool(hard context.Context, config PoolConfig, writer Upserter, tel *telemetry.Telemetry, log *slog.Logger, now func() time.Time) (*Pool, error) {
+func NewPool(hard context.Context, config PoolConfig, writer Store, tel *telemetry.Telemetry, log *slog.Logger, now func() time.Time) (*Pool, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("sink pool: %w", err)
 	}
@@ -210,9 +216,12 @@ func (p *Pool) write(hard context.Context, d *Document) Result {
 		if IsStale(p.now(), p.config.MaxAge, d.Order.Enqueued) {
 			return Result{Outcome: Stale}
 		}
-		err := p.writer.UpsertDocument(hard, d)
+		outcome, err := p.writer.WriteDocument(hard, d)
 		if err == nil {
-			return Result{Outcome: Written, At: p.now()}
+			return Result{Outcome: outcome, At: p.now()}
+		}
+		if errors.Is(err, errAgain) {
+			continue
 		}
 		if hard.Err() != nil {
 			return Result{Outcome: Unsettled, Err: err}

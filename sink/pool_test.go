@@ -41,7 +41,7 @@ type scripted struct {
 	slow     time.Duration
 }
 
-func (s *scripted) UpsertDocument(_ context.Context, d *Document) error {
+func (s *scripted) WriteDocument(_ context.Context, d *Document) (Outcome, error) {
 	s.mu.Lock()
 	s.tries++
 	if s.busy == nil {
@@ -58,10 +58,10 @@ func (s *scripted) UpsertDocument(_ context.Context, d *Document) error {
 	s.busy[d.ID] = false
 	if left := s.answers[d.ID]; len(left) > 0 {
 		s.answers[d.ID] = left[1:]
-		return left[0]
+		return Unsettled, left[0]
 	}
 	s.accepted = append(s.accepted, fmt.Sprintf("%s@%d", d.ID, d.Order.Sequence))
-	return nil
+	return Written, nil
 }
 
 func (s *scripted) KeyPathChanged(context.Context) (bool, error) { return s.changed, nil }
@@ -73,7 +73,7 @@ func (s *scripted) count() int {
 }
 
 // newTestPool starts a pool with short waits over the store.
-func newTestPool(hard context.Context, t *testing.T, store Upserter, change func(*PoolConfig)) *Pool {
+func newTestPool(hard context.Context, t *testing.T, store Store, change func(*PoolConfig)) *Pool {
 	t.Helper()
 	config := DefaultPoolConfig()
 	config.Lanes, config.RetryFirst, config.RetryMost = 8, time.Millisecond, 4*time.Millisecond

@@ -46,6 +46,7 @@ type Instruments struct {
 	duration     metric.Float64Histogram
 	clockSkew    metric.Float64Gauge
 	restarts     metric.Int64Counter
+	bulk         bulkInstruments
 
 	throttledTotal atomic.Int64
 }
@@ -119,6 +120,7 @@ func newInstruments(meter metric.Meter, ledger *Ledger) (*Instruments, error) {
 		clockSkew: skew,
 		restarts: m.counter("warmpath.supervisor.restarts", "{restart}",
 			"Times that the hub's client was built again, by reason."),
+		bulk: newBulkInstruments(m),
 	}
 	if err := observe(m, ledger); err != nil {
 		return nil, err

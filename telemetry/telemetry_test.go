@@ -45,6 +45,14 @@ func exercise(t *testing.T) *Telemetry {
 	tel.Paused("2", 30*time.Millisecond)
 	tel.ClockSkew(-time.Second)
 	tel.Restarted("store")
+	tel.BulkRequest(100)
+	tel.Operations("Create", 201, 100)
+	tel.RangesRead(true)
+	if err := tel.ObserveRanges(func(report func(RangeLoad)) {
+		report(RangeLoad{Range: "2", Waiting: 3, UnitsPerSecond: 500, Heat: 0.5})
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if err := tel.ObserveLanes(2, func(i int) int { return i }); err != nil {
 		t.Fatal(err)
 	}

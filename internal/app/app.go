@@ -125,19 +125,22 @@ func (a *App) run(ctx context.Context) error {
 		time.AfterFunc(c.Grace, letGo)
 	})()
 
-	pool, err := sink.NewPool(hard, c.pool(), container, a.tel, a.log, a.now)
+	writer, err := a.openWriter(ctx, hard, container)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop before there was anything to drain
+		}
 		return err
 	}
-	defer pool.Close()
+	defer writer.Close()
 	reading := c.processor()
 	reading.KeyIsID = decoding.KeyPath == "/id"
-	reader, err := processor.New(reading, c.hub(a.credential), a.stores.checkpoints, decoder, pool, a.stores.dead, a.tel, a.log, a.now)
+	reader, err := processor.New(reading, c.hub(a.credential), a.stores.checkpoints, decoder, writer, a.stores.dead, a.tel, a.log, a.now)
 	if err != nil {
 		return err
 	}
 
-	a.ready.use(stopping(ctx), pool.Ready, reader.Ready)
+	a.ready.use(stopping(ctx), writer.Ready, reader.Ready)
 	a.log.Info("started", "mode", c.Mode, "container", c.CosmosDatabase+"/"+c.CosmosContainer,
 		"key", decoding.KeyPath, "consumer_group", c.ConsumerGroup, "listen", a.Addr().String())
 	err = reader.Run(ctx, hard)

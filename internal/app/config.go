@@ -7,6 +7,7 @@ import (
 
 	"warmpath/processor"
 	"warmpath/sink"
+	"warmpath/sink/bulk"
 )
 
 // Config is every setting of the service. Flags and environment variables are
@@ -52,8 +53,11 @@ type Config struct {
 	Linger              time.Duration `help:"How long a batch waits for more events once it holds one." default:"10ms" group:"Reading"`
 	LagInterval         time.Duration `help:"Time between two questions to the hub for its last sequence numbers." default:"10s" group:"Reading"`
 
-	Lanes          int           `help:"Writes to Cosmos DB at the same time, 1 to 4096." default:"128" group:"Writing"`
-	Queue          int           `help:"Documents waiting per lane, 1 to 65536." default:"16" group:"Writing"`
+	Writer         string        `help:"bulk writes many documents in one request; point writes each in its own; auto is bulk where container and service take it." enum:"auto,bulk,point" default:"auto" group:"Writing"`
+	Guard          string        `help:"etag keeps an older position from replacing a newer one across restarts and replicas, at the price of conditional writes; none gives that up." enum:"etag,none" default:"etag" group:"Writing"`
+	MaxRUPerSecond float64       `name:"max-ru-per-second" help:"Most request units a second to spend on the container; 0 is no limit. Bulk writing only." default:"0" group:"Writing"`
+	Lanes          int           `help:"Point writing: writes to Cosmos DB at the same time, 1 to 4096." default:"128" group:"Writing"`
+	Queue          int           `help:"Point writing: documents waiting per lane, 1 to 65536." default:"16" group:"Writing"`
 	RequestTimeout time.Duration `help:"Bound of one request to Cosmos DB." default:"10s" group:"Writing"`
 
 	Cloud  string        `help:"Cloud of the process's identity." enum:"public,government,china" default:"public" group:"Running"`
@@ -108,7 +112,7 @@ func (c *Config) validateWriting() error {
 	if err := c.processor().Validate(); err != nil {
 		return fmt.Errorf("settings for reading: %w", err)
 	}
-	if err := c.pool().Validate(); err != nil {
+	if err := errors.Join(c.pool().Validate(), c.bulk().Writer.Validate()); err != nil {
 		return fmt.Errorf("settings for writing: %w", err)
 	}
 	return nil
@@ -136,6 +140,22 @@ func (c *Config) processor() processor.Config {
 		LagInterval:         c.LagInterval,
 	}
 }
+
+// guarded tells whether older versions are kept from replacing newer ones across
+// processes. In history no document is written twice.
+func (c *Config) guarded() bool {
+	return c.Guard == "etag" && processor.Mode(c.Mode) == processor.Latest
+}
+
+func (c *Config) bulk() sink.BulkConfig {
+	b := sink.BulkConfig{Writer: bulk.DefaultConfig(), MaxAge: c.MaxAge, Guard: c.guarded(), Remember: remember}
+	b.Writer.MaxRUPerSecond, b.Writer.RequestTimeout = c.MaxRUPerSecond, c.RequestTimeout
+	return b
+}
+
+// remember is for how many documents the guard remembers what stands: about 200
+// bytes each.
+const remember = 1 << 18
 
 func (c *Config) pool() sink.PoolConfig {
 	p := sink.DefaultPoolConfig()

@@ -16,15 +16,16 @@ import (
 func TestPromise3NewestWins(t *testing.T) {
 	w := newWorld(t, nil)
 	for seed, f := range []struct {
+		op    cosmos.Op
 		share float64
 		fault cosmos.Fault
 	}{
-		{0.15, cosmos.Throttle(5 * time.Millisecond)},
-		{0.05, cosmos.Answer(http.StatusServiceUnavailable, 0)},
-		{0.05, cosmos.Answer(449, 0)},
-		{0.03, cosmos.Fault{Applied: true, Reset: true}}, // written, but the answer is lost
+		{cosmos.AnyOperation, 0.15, cosmos.Throttle(5 * time.Millisecond)},
+		{cosmos.AnyOperation, 0.05, cosmos.Answer(http.StatusServiceUnavailable, 0)},
+		{cosmos.AnyOperation, 0.05, cosmos.Answer(449, 0)},
+		{cosmos.BulkRequest, 0.05, cosmos.Fault{Applied: true, Reset: true}}, // written, but the answer is lost
 	} {
-		w.Cosmos.Control(cosmos.UpsertOperation, cosmos.Share(f.share, uint64(seed), f.fault))
+		w.Cosmos.Control(f.op, cosmos.Share(f.share, uint64(seed), f.fault))
 	}
 	service, drain := serve(t, w, processor.Latest, nil)
 	census, land := stream(t, w, 500)

@@ -18,7 +18,7 @@ func TestPromise4FiveMinutes(t *testing.T) {
 	service, drain := serve(t, w, processor.History, func(c *app.Config) { c.MaxAge = maxAge })
 	_, land := stream(t, w, 500)
 	time.Sleep(time.Second)
-	recover := w.Cosmos.Control(cosmos.UpsertOperation, cosmos.Always(cosmos.Throttle(20*time.Millisecond)))
+	recover := w.Cosmos.Control(cosmos.AnyOperation, cosmos.Always(cosmos.Throttle(20*time.Millisecond)))
 	time.Sleep(3 * time.Second)
 	recover()
 	time.Sleep(time.Second)

@@ -19,7 +19,7 @@ func TestPromise7Bounded(t *testing.T) {
 	store := azurite.Start(t)
 	store.Container(t, "checkpoints")
 	w := newWorld(t, nil)
-	down := w.Cosmos.Control(cosmos.UpsertOperation, cosmos.Always(cosmos.Answer(http.StatusServiceUnavailable, 0)))
+	down := w.Cosmos.Control(cosmos.AnyOperation, cosmos.Always(cosmos.Answer(http.StatusServiceUnavailable, 0)))
 	c := startChild(t, w, store, processor.Latest, "--batch", "100", "--prefetch", "300")
 	c.listening()
 

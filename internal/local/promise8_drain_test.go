@@ -50,7 +50,7 @@ func TestPromise8Drain(t *testing.T) {
 	if code := second.terminate(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	w.Cosmos.Control(cosmos.UpsertOperation, cosmos.Always(cosmos.Answer(http.StatusServiceUnavailable, 0)))
+	w.Cosmos.Control(cosmos.AnyOperation, cosmos.Always(cosmos.Answer(http.StatusServiceUnavailable, 0)))
 	third := startChild(t, w, store, processor.History, "--grace", "300ms")
 	address := third.listening()
 	send(t, w, mixed(), 500)

@@ -39,7 +39,7 @@ func TestPromise9NoSecretsNoBodies(t *testing.T) {
 		{Status: http.StatusServiceUnavailable, Message: marker},
 		{Reset: true},
 	} {
-		w.Cosmos.Control(cosmos.UpsertOperation, cosmos.Once(fault))
+		w.Cosmos.Control(cosmos.AnyOperation, cosmos.Once(fault))
 		publish(good)
 		time.Sleep(50 * time.Millisecond)
 	}
