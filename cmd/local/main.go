@@ -86,6 +86,7 @@ func (s *settings) play(ctx context.Context, log *slog.Logger) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	world, err := local.Start(local.Options{
 		Partitions: s.Partitions, KeyPath: s.KeyPath, Ranges: s.Ranges, RUPerRange: s.RUPerRange, WriteLatency: s.WriteLatency, Folder: folder,
+		NoJournal: s.For == 0, // nobody knows how long it will run
 	})
 	if err != nil {
 		return err

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,9 +83,27 @@ func newPayloads(t *testing.T, keyPath string, partitions int) *payloads {
 		o.KeyPath, o.Partitions, o.WriteLatency = keyPath, partitions, 0
 		p.folder = o.Folder
 	})
-	p.service, p.drain = serveAt(t, p.world, processor.Latest, p.now, func(c *app.Config) {
-		c.AllowStaleDocuments, c.Linger, c.OwnershipInterval = true, time.Millisecond, 100*time.Millisecond
+	config, err := p.world.Config(processor.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AllowStaleDocuments, config.Linger = true, time.Millisecond
+	log := slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	p.service, err = app.New(config, "test", func(string) string { return "" }, log, p.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.service.Run(ctx) }()
+	p.drain = sync.OnceValue(func() telemetry.Snapshot {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the service ended with %v", err)
+		}
+		return p.service.Telemetry().Ledger.Snapshot()
 	})
+	t.Cleanup(func() { p.drain() })
 	return p
 }
 

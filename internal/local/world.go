@@ -32,6 +32,7 @@ type Options struct {
 	RUPerRange   float64       // request units a second of each range, 0 is no limit
 	WriteLatency time.Duration // of every request to Cosmos DB
 	Folder       string        // for the dead letters
+	NoJournal    bool          // keep no journal of writes, which grows for as long as the world lasts
 }
 
 // DefaultOptions are a hub of eight partitions and a container that answers
@@ -62,7 +63,11 @@ func Start(o Options) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the Event Hubs emulator: %w", err)
 	}
-	store, err := cosmos.Start(cosmos.WithRanges(o.Ranges), cosmos.WithRUPerRange(o.RUPerRange), cosmos.WithLatency(o.WriteLatency))
+	options := []cosmos.Option{cosmos.WithRanges(o.Ranges), cosmos.WithRUPerRange(o.RUPerRange), cosmos.WithLatency(o.WriteLatency)}
+	if o.NoJournal {
+		options = append(options, cosmos.WithoutJournal())
+	}
+	store, err := cosmos.Start(options...)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the Cosmos DB emulator: %w", err), hub.Close())
 	}
