@@ -106,12 +106,6 @@ func (c *collector) done(op *bulk.Operation, r bulk.Result) {
 	c.results[op.Index] = append(c.results[op.Index], r)
 }
 
-func (c *collector) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.results)
-}
-
 // one returns the only result of an operation.
 func (c *collector) one(t testing.TB, index int) bulk.Result {
 	t.Helper()

@@ -1,7 +1,7 @@
 package bulk
 
 import (
-	"math"
+	"slices"
 	"time"
 )
 
@@ -11,10 +11,23 @@ import (
 //
 // The service does not say how many request units a range has. Until a range
 // refuses something (429), nothing is paced, but the number of operations under
-// way doubles only with every answer, so that the first refusal does not hit
-// all of what is waiting. From then on a token bucket lets requests go at a rate
-// that is what the range was seen to grant, a little less after each refusal,
-// and a little more, then ever more, after a time without.
+// way only doubles with every answer, so that the first refusal does not hit all
+// of what is waiting. From then on a token bucket, paid with what operations are
+// charged, lets requests go at a rate that is judged once in a round of about a
+// second:
+//
+//   - The range granted as much as the rate says, and refused next to nothing:
+//     it may have more. The rate rises, by a step that doubles with every such
+//     round.
+//   - It granted as much, and refused a little: this is its limit. The rate is
+//     taken back by a hair.
+//   - It granted less and refused the rest: the rate becomes what it granted, or
+//     a little less than the best of the last rounds.
+//   - Nothing had to wait for the rate: nothing can be learnt.
+//
+// After the first refusal, and whenever refusals do not become fewer, the pacer
+// searches: the rate rises by great steps in short rounds, whatever is refused,
+// for as long as that makes the range grant more.
 type pacer struct {
 	ceiling float64 // request units a second that are never exceeded, 0: none
 	rate    float64 // request units a second; 0: not paced
@@ -24,11 +37,22 @@ type pacer struct {
 	expect [kinds]float64 // request units of an operation, a moving average
 	spent  meter
 
-	reach   int       // operations that may be under way while nothing is known
-	refused time.Time // when request units last ran out
-	streak  int       // seconds in a row in which they did
-	grown   time.Time // when the rate was last raised
-	held    bool      // a request had to wait for tokens since
+	reach     int // operations that may be under way while nothing is known
+	searching bool
+	step      float64 // share by which the rate rises next
+	raised    float64 // share by which it rose last
+	round     round
+	granted   [4]float64 // request units a second in the last rounds, newest first
+	refusing  int        // rounds in a row with many refusals
+}
+
+// round is what happened since the rate was last judged.
+type round struct {
+	since         time.Time
+	least         time.Duration // that it lasts
+	granted       float64       // request units
+	done, refused int           // operations
+	held          bool          // a request had to wait for tokens
 }
 
 const (
@@ -37,19 +61,42 @@ const (
 
 	// burst is the time for which unused tokens last. It must bridge the
 	// pauses between requests and should not let the range be flooded.
-	burst = 100 * time.Millisecond
+	burst = 50 * time.Millisecond
 
 	// share is the part of a second's request units that one request may cost:
-	// when a range's second is used up, all that is left of the request is
-	// refused.
-	share = 20
+	// when a range's second is used up, what is left of the request is refused.
+	share = 40
 
-	// leastRate keeps a range that only ever refuses from being forgotten.
-	leastRate = 1
+	// leastRate keeps a range that only ever refuses from being forgotten, and
+	// leastFirst is what a range has to give at least as a rule.
+	leastRate, leastFirst = 1, 400
+
+	// A round lasts for so long at least, and until there were enough
+	// operations to tell refusals by chance from others, but is over after
+	// longestRound.
+	roundTime, searchTime = time.Second, 200 * time.Millisecond
+	longestRound          = 5 * time.Second
+	roundOperations       = 50
+
+	firstStep, searchStep, mostStep = 0.005, 0.5, 1.0
+
+	// achieved is the part of the rate that must be granted for the rate to
+	// count as granted: a second's grants vary by a request or two.
+	achieved = 0.95
+	// fewRefusals is the share of refusals that costs less than using less
+	// than there is.
+	fewRefusals = 0.01
+	takeBack    = 0.995
+	// atLeast is the part of the best of the last rounds that the rate does not
+	// fall below at once.
+	atLeast = 0.9
+	// After so many rounds in a row with more than so many refusals, whether
+	// they have to do with the rate is put to the test.
+	manyRefusals, patience = 0.04, 4
 )
 
 func newPacer(ceiling float64, now time.Time) pacer {
-	p := pacer{reach: firstReach, filled: now, grown: now}
+	p := pacer{reach: firstReach, filled: now, round: round{since: now}, step: firstStep}
 	for k := range p.expect {
 		p.expect[k] = firstExpect
 	}
@@ -88,8 +135,8 @@ func (p *pacer) wait(now time.Time) time.Duration {
 	if p.tokens > 0 {
 		return 0
 	}
-	p.held = true
-	return time.Duration((-p.tokens/p.rate)*float64(time.Second)) + time.Microsecond
+	p.round.held = true
+	return time.Duration(-p.tokens/p.rate*float64(time.Second)) + time.Microsecond
 }
 
 // room is the most operations that the next request may have, with so many
@@ -123,75 +170,129 @@ func (p *pacer) learn(k Kind, operations int, charge float64) {
 	}
 }
 
-// finish settles a request that cost other than expected. Operations that were
-// refused for lack of request units are in refused, those carried out in done.
-func (p *pacer) finish(expected, charge float64, done, refused int, now time.Time) {
+// finish settles a request that was to cost so many request units: operations
+// that were carried out cost charge, and some were refused for lack of request
+// units. What those were expected to cost counts as spent, or else they would
+// be tried again and again at no price. The range goes on at resume, if that is
+// later than now.
+func (p *pacer) finish(expected, charge float64, done, refused int, now, resume time.Time) {
+	if resume.Before(now) {
+		resume = now
+	}
 	p.fill(now)
-	p.tokens += expected - charge
+	p.tokens += expected*float64(done)/float64(max(done+refused, 1)) - charge
 	p.spent.add(now, charge)
-	if refused > 0 {
-		p.slow(now)
+	p.round.granted += charge
+	p.round.done += done
+	p.round.refused += refused
+	if p.rate > 0 {
+		p.judge(now, resume)
 		return
 	}
-	if p.rate == 0 {
+	if refused == 0 {
 		if done > 0 {
 			p.reach = min(2*p.reach, 1<<20)
 		}
 		return
 	}
-	p.quicken(now)
+	p.rate = max(p.spent.perSecond(now, time.Second), leastFirst)
+	p.tokens = 0
+	p.search(resume)
 }
 
-// slow lowers the rate after a refusal. Refusals of the same second are one.
-func (p *pacer) slow(now time.Time) {
-	since := now.Sub(p.refused)
-	if since < time.Second && !p.refused.IsZero() {
-		return
-	}
-	if since < 2*time.Second && !p.refused.IsZero() {
-		p.streak++
-	} else {
-		p.streak = 0
-	}
-	p.refused, p.grown = now, now
-	granted := p.spent.perSecond(now, time.Second)
-	if p.rate == 0 {
-		p.rate = max(granted, leastRate)
-		p.tokens = 0
-		p.limit(p.ceiling)
-		return
-	}
-	down := [...]float64{0.98, 0.97, 0.95, 0.9, 0.8}[min(p.streak, 4)]
-	p.rate *= down
-	if p.streak > 0 {
-		// Two refusals in a row: what the range granted of late is a bound.
-		p.rate = min(p.rate, 1.01*p.spent.perSecond(now, 2*time.Second))
-	}
-	p.rate = max(p.rate, leastRate)
-}
-
-// quicken raises the rate if it held requests back.
-func (p *pacer) quicken(now time.Time) {
-	d := now.Sub(p.grown)
-	if d < 100*time.Millisecond {
-		return
-	}
-	p.grown = now
-	if !p.held {
-		return
-	}
-	p.held = false
-	// Half a percent a second, doubled every two seconds after the first four,
-	// up to 20 %.
-	quiet := now.Sub(p.refused).Seconds()
-	perSecond := 0.005 * math.Exp2(max(0, quiet-4)/2)
-	p.rate *= 1 + min(perSecond, 0.2)*min(d.Seconds(), 1)
+// search begins to raise the rate by great steps.
+func (p *pacer) search(from time.Time) {
+	p.searching, p.step, p.raised, p.refusing = true, searchStep, 0, 0
+	p.begin(from)
 	p.limit(p.ceiling)
+}
+
+// begin starts a round.
+func (p *pacer) begin(from time.Time) {
+	p.round = round{since: from, least: roundTime}
+	if p.searching {
+		p.round.least = searchTime
+	}
+}
+
+// judge ends a round that has lasted long enough. A pause belongs to the round
+// that brought it about.
+func (p *pacer) judge(now, resume time.Time) {
+	last, lasted := p.round, resume.Sub(p.round.since)
+	if lasted < last.least {
+		return
+	}
+	if last.done+last.refused < roundOperations && lasted < longestRound {
+		if !p.searching {
+			// Whole seconds hold whole budgets.
+			p.round.least += roundTime
+		}
+		return
+	}
+	p.begin(resume)
+	if !last.held {
+		return
+	}
+	granted := last.granted / lasted.Seconds()
+	refused := float64(last.refused) / float64(last.refused+last.done)
+	if p.searching {
+		p.judgeSearch(granted, refused, now, resume)
+	} else {
+		p.judgeRate(granted, refused, resume)
+	}
+	p.limit(p.ceiling)
+}
+
+// judgeSearch goes on for as long as more haste makes for more grants.
+func (p *pacer) judgeSearch(granted, refused float64, now, resume time.Time) {
+	before := p.granted[0]
+	p.granted[0] = granted
+	if refused < fewRefusals || granted > before*(1+p.raised/2) {
+		p.raise()
+		return
+	}
+	// The last raise did not pay, and a short round may have been all pause.
+	p.rate = max(min(max(granted, p.spent.perSecond(now, time.Second)), p.rate/(1+p.raised)), leastRate)
+	p.searching, p.step = false, firstStep
+	p.granted = [4]float64{}
+	p.begin(resume)
+}
+
+// judgeRate draws the conclusion of an ordinary round.
+func (p *pacer) judgeRate(granted, refused float64, resume time.Time) {
+	copy(p.granted[1:], p.granted[:])
+	p.granted[0] = granted
+	if refused < fewRefusals {
+		p.refusing = 0
+		if granted >= achieved*p.rate {
+			p.raise()
+		}
+		return
+	}
+	p.step = firstStep
+	if granted >= achieved*p.rate {
+		p.rate *= takeBack
+	} else {
+		p.rate = max(granted, atLeast*slices.Max(p.granted[:]), leastRate)
+	}
+	if refused < manyRefusals {
+		p.refusing = 0
+	} else if p.refusing++; p.refusing >= patience {
+		p.search(resume)
+		p.raise()
+	}
+}
+
+// raise lets the rate grow, by ever greater steps.
+func (p *pacer) raise() {
+	p.rate *= 1 + p.step
+	p.raised = p.step
+	p.step = min(2*p.step, mostStep)
 }
 
 // meter adds up request units over the last seconds.
 type meter struct {
-	slots [24]float64
+	slots [16]float64
 	last  int64 // slot number of the newest
 }
 
@@ -214,7 +315,7 @@ func (m *meter) add(now time.Time, units float64) {
 	m.slots[m.last%int64(len(m.slots))] += units
 }
 
-// perSecond is the average over the time until now, of at most two seconds.
+// perSecond is the average over the time until now, of at most 1.6 seconds.
 func (m *meter) perSecond(now time.Time, over time.Duration) float64 {
 	m.advance(now)
 	n := int64(over / meterSlot)

@@ -68,7 +68,7 @@ func (r *physical) settle(life context.Context, b *batch, o *outcome, leaving *d
 	if len(b.sent) > 0 && o.cause == nil {
 		paused = r.conclude(b, o, now)
 	} else {
-		r.pacer.finish(b.expected, 0, 0, 0, now)
+		r.pacer.finish(b.expected, 0, 0, 0, now, now)
 	}
 	fault := r.fault
 	r.mu.Unlock()
@@ -127,7 +127,6 @@ func (w *Writer) postpone(op *Operation, v verdict, company int, whole bool, now
 // conclude draws the conclusions of an answered request for the range. It
 // returns by how much the next request was put off. The caller holds mu.
 func (r *physical) conclude(b *batch, o *outcome, now time.Time) (paused time.Duration) {
-	r.pacer.finish(b.expected, o.charge, o.done, o.throttled, now)
 	config := &r.w.config
 	for k := range o.byKind {
 		r.pacer.learn(Kind(k), o.byKind[k].operations, o.byKind[k].charge)
@@ -142,6 +141,7 @@ func (r *physical) conclude(b *batch, o *outcome, now time.Time) (paused time.Du
 	} else if !o.failed() {
 		r.throttles = 0
 	}
+	r.pacer.finish(b.expected, o.charge, o.done, o.throttled, now, r.pausedUntil)
 	if o.isMoved(len(b.sent)) {
 		r.lost = true
 		if r.moves++; r.moves > 1 {
