@@ -20,6 +20,10 @@ test: ## run all tests with the race detector
 full: ## run the end-to-end tests at full size (minutes)
 	go test -race -timeout 60m ./internal/local -full
 
+.PHONY: conformance
+conformance: ## hold the emulators to what JavaScript's and Go's clients see (CONFORMANCE: flags, such as -hub-connection)
+	go test -v -count=1 ./internal/emulator/conformance $(CONFORMANCE)
+
 .PHONY: vet
 vet: ## gofmt and go vet
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "gofmt would change:"; echo "$$files"; exit 1; }

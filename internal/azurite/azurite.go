@@ -1,6 +1,6 @@
 // Package azurite starts Microsoft's storage emulator for tests. It is a test's
-// own set-up: it installs the npm package at a pinned version on first use, into
-// the folder .test of the repository. Product code never imports it.
+// own set-up: it has the npm package installed at a pinned version on first use.
+// Product code never imports it.
 package azurite
 
 import (
@@ -8,15 +8,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"warmpath/internal/npm"
 )
 
 // Version is the npm version that is installed.
@@ -35,13 +35,13 @@ type Server struct{ endpoint string }
 // fails the test: what only Azurite can prove would otherwise go unproven.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	node, err := exec.LookPath("node")
+	node, err := npm.Node()
 	if err != nil {
-		t.Fatal("this test needs Node.js for Azurite, and there is no node in PATH")
+		t.Fatal(err)
 	}
-	folder, err := install()
+	folder, err := npm.Install("azurite-"+Version, "azurite@"+Version)
 	if err != nil {
-		t.Fatalf("install azurite: %v", err)
+		t.Fatal(err)
 	}
 	// The version check is off because azblob names a service version that this
 	// Azurite does not know yet; nothing we use depends on it.
@@ -110,53 +110,4 @@ func (s *Server) Container(t testing.TB, name string) *container.Client {
 		t.Fatalf("create container %s: %v", name, err)
 	}
 	return client
-}
-
-// install puts the npm package into the repository's .test folder unless it is
-// there, and returns where. A file lock keeps test binaries that run at the same
-// time out of each other's way.
-func install() (string, error) {
-	root, err := repository()
-	if err != nil {
-		return "", err
-	}
-	folder := filepath.Join(root, ".test", "azurite-"+Version)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	lock, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = lock.Close() }() // releases the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
-	}
-	done := filepath.Join(folder, "installed")
-	if _, err := os.Stat(done); err == nil {
-		return folder, nil
-	}
-	npm := exec.Command("npm", "install", "--prefix", folder, "--no-fund", "--no-audit", "--no-package-lock", "azurite@"+Version)
-	if output, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm install: %w\n%s", err, output)
-	}
-	return folder, os.WriteFile(done, nil, 0o644)
-}
-
-// repository finds the folder that holds go.mod.
-func repository() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", fmt.Errorf("no go.mod above the working directory")
-		}
-		dir = parent
-	}
 }
