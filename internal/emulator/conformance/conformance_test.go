@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 // TestClientsSeeTheSame runs both halves of the script against the same services
 // and holds what they report against testdata/seen.json.
 func TestClientsSeeTheSame(t *testing.T) {
-	to := newTarget(t)
+	to, emulator := newTarget(t)
 	want := make(map[string]json.RawMessage)
 	text, err := os.ReadFile(filepath.Join("testdata", "seen.json"))
 	if err != nil {
@@ -77,6 +78,9 @@ func TestClientsSeeTheSame(t *testing.T) {
 			for name := range missing {
 				t.Errorf("%s was not run", name)
 			}
+			if emulator != nil {
+				emulator.wantBulk(t)
+			}
 		})
 	}
 }
@@ -99,8 +103,9 @@ func canonical(t *testing.T, text json.RawMessage) string {
 	return out.String()
 }
 
-// newTarget starts what the flags do not name.
-func newTarget(t *testing.T) target {
+// newTarget starts what the flags do not name. The Cosmos emulator is returned
+// if it was started.
+func newTarget(t *testing.T) (target, *watched) {
 	t.Helper()
 	to := target{
 		Hub: *hubName, HubConnection: *hubConnection, Storage: *storageConnection, Cosmos: *cosmosConnection, Scarce: *cosmosConnection,
@@ -113,11 +118,16 @@ func newTarget(t *testing.T) target {
 		to.Storage = azurite.Start(t).ConnectionString()
 	}
 	if to.Cosmos != "" {
-		return to
+		return to, nil
 	}
-	to.Cosmos = startCosmos(t, cosmos.WithRanges(5)).ConnectionString()
+	watch := &watched{Server: startCosmos(t, cosmos.WithRanges(bulkRanges))}
+	watch.Control(cosmos.BulkRequest, func(call cosmos.Call) *cosmos.Fault {
+		watch.note(call.Range)
+		return nil
+	})
+	to.Cosmos = watch.ConnectionString()
 	to.Scarce = startCosmos(t, cosmos.WithRUPerRange(400)).ConnectionString()
-	return to
+	return to, watch
 }
 
 func startHub(t *testing.T, options ...eventhubs.Option) *eventhubs.Server {
@@ -146,4 +156,36 @@ func startCosmos(t *testing.T, options ...cosmos.Option) *cosmos.Server {
 		}
 	})
 	return s
+}
+
+// bulkRanges is how many physical ranges bulk writing is spread over.
+const bulkRanges = 5
+
+// watched is an emulator that notes which ranges bulk requests went to, as no
+// client tells.
+type watched struct {
+	*cosmos.Server
+	mu     sync.Mutex // covers ranges
+	ranges map[string]int
+}
+
+func (w *watched) note(rangeID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ranges == nil {
+		w.ranges = make(map[string]int)
+	}
+	w.ranges[rangeID]++
+}
+
+// wantBulk checks that bulk requests went to every range since it was asked
+// last.
+func (w *watched) wantBulk(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.ranges) != bulkRanges {
+		t.Errorf("bulk requests went to ranges %v, want all %d", w.ranges, bulkRanges)
+	}
+	w.ranges = nil
 }
