@@ -11,7 +11,7 @@ import (
 //
 // The service does not say how many request units a range has. Until a range
 // refuses something (429), nothing is paced, but the number of operations under
-// way only doubles with every answer, so that the first refusal does not hit all
+// way grows by a quarter from answer to answer, so that the first refusal does not hit all
 // of what is waiting. From then on a token bucket, paid with what operations are
 // charged, lets requests go at a rate that is judged once in a round of about a
 // second:
@@ -43,6 +43,7 @@ type pacer struct {
 	raised    float64 // share by which it rose last
 	round     round
 	granted   [4]float64 // request units a second in the last rounds, newest first
+	limited   float64    // the rate when the range last refused something
 	refusing  int        // rounds in a row with many refusals
 }
 
@@ -56,7 +57,7 @@ type round struct {
 }
 
 const (
-	firstReach  = 16
+	firstReach  = 8
 	firstExpect = 6 // what writing a small document with few indexes costs
 
 	// burst is the time for which unused tokens last. It must bridge the
@@ -72,13 +73,19 @@ const (
 	leastRate, leastFirst = 1, 400
 
 	// A round lasts for so long at least, and until there were enough
-	// operations to tell refusals by chance from others, but is over after
-	// longestRound.
+	// operations, or in a search refusals, to tell those by chance from others,
+	// but is over after longestRound.
 	roundTime, searchTime = time.Second, 200 * time.Millisecond
 	longestRound          = 5 * time.Second
 	roundOperations       = 50
+	clearRefusals         = 8
 
-	firstStep, searchStep, mostStep = 0.005, 0.5, 1.0
+	// Steps begin at the first, double, and end at the most. Where the range
+	// lately refused something they end early; farBeyond times that rate is
+	// far from there.
+	searchStep, searchMost       = 0.5, 1.0
+	firstStep, nearStep, farStep = 0.005, 0.02, 0.25
+	farBeyond                    = 1.1
 
 	// achieved is the part of the rate that must be granted for the rate to
 	// count as granted: a second's grants vary by a request or two.
@@ -86,10 +93,9 @@ const (
 	// fewRefusals is the share of refusals that costs less than using less
 	// than there is.
 	fewRefusals = 0.01
-	takeBack    = 0.995
 	// atLeast is the part of the best of the last rounds that the rate does not
 	// fall below at once.
-	atLeast = 0.9
+	atLeast = 0.95
 	// After so many rounds in a row with more than so many refusals, whether
 	// they have to do with the rate is put to the test.
 	manyRefusals, patience = 0.04, 4
@@ -190,9 +196,7 @@ func (p *pacer) finish(expected, charge float64, done, refused int, now, resume 
 		return
 	}
 	if refused == 0 {
-		if done > 0 {
-			p.reach = min(2*p.reach, 1<<20)
-		}
+		p.reach = min(p.reach+(done+3)/4, 1<<20)
 		return
 	}
 	p.rate = max(p.spent.perSecond(now, time.Second), leastFirst)
@@ -222,10 +226,10 @@ func (p *pacer) judge(now, resume time.Time) {
 	if lasted < last.least {
 		return
 	}
-	if last.done+last.refused < roundOperations && lasted < longestRound {
+	isClear := last.done+last.refused >= roundOperations || p.searching && last.refused >= clearRefusals
+	if !isClear && lasted < longestRound {
 		if !p.searching {
-			// Whole seconds hold whole budgets.
-			p.round.least += roundTime
+			p.round.least += roundTime // whole seconds hold whole budgets
 		}
 		return
 	}
@@ -253,7 +257,7 @@ func (p *pacer) judgeSearch(granted, refused float64, now, resume time.Time) {
 	}
 	// The last raise did not pay, and a short round may have been all pause.
 	p.rate = max(min(max(granted, p.spent.perSecond(now, time.Second)), p.rate/(1+p.raised)), leastRate)
-	p.searching, p.step = false, firstStep
+	p.searching, p.step, p.limited = false, firstStep, p.rate
 	p.granted = [4]float64{}
 	p.begin(resume)
 }
@@ -269,9 +273,9 @@ func (p *pacer) judgeRate(granted, refused float64, resume time.Time) {
 		}
 		return
 	}
-	p.step = firstStep
+	p.step, p.limited = firstStep, p.rate
 	if granted >= achieved*p.rate {
-		p.rate *= takeBack
+		p.rate *= 1 - max(refused, fewRefusals)/2
 	} else {
 		p.rate = max(granted, atLeast*slices.Max(p.granted[:]), leastRate)
 	}
@@ -283,11 +287,20 @@ func (p *pacer) judgeRate(granted, refused float64, resume time.Time) {
 	}
 }
 
-// raise lets the rate grow, by ever greater steps.
+// raise lets the rate grow, by ever greater steps, but slowly near the rate at
+// which the range last refused something: a range may grant more than it has for
+// a while, from what it did not use before.
 func (p *pacer) raise() {
-	p.rate *= 1 + p.step
-	p.raised = p.step
-	p.step = min(2*p.step, mostStep)
+	most := searchMost
+	if !p.searching {
+		most = farStep
+		if p.rate < farBeyond*p.limited {
+			most = nearStep
+		}
+	}
+	p.raised = min(p.step, most)
+	p.rate *= 1 + p.raised
+	p.step = 2 * p.raised
 }
 
 // meter adds up request units over the last seconds.

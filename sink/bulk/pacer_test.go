@@ -173,7 +173,7 @@ func TestPacerFollowsTheLimit(t *testing.T) {
 				s := newSimulation(newSimulatedRange(2000, sliding, 0.3, simulationStart()), 0)
 				s.run(20 * time.Second)
 				s.at.limit *= change
-				s.run(15 * time.Second)
+				s.run(30 * time.Second)
 				used, refused := s.run(20 * time.Second)
 				if used < 0.95 || refused > 0.05 {
 					t.Errorf("used %.1f %% and had %.1f %% refused, want at least 95 %% and at most 5 %%", 100*used, 100*refused)

@@ -48,7 +48,7 @@ func TestStorm(t *testing.T) {
 	const submitters, versions = 8, 10
 	documents := 20_000
 	if raceEnabled {
-		documents = 5000
+		documents = 2500
 	}
 	operations := documents * versions
 	server := newServer(t, cosmos.WithRanges(5))
