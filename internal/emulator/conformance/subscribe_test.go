@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,8 +66,35 @@ func subscribeAll(ctx context.Context, to target) (any, error) {
 			atEnd++
 		}
 	}
-	return object{"each": subscribedEvents, "allOnce": got.once(len(before) * subscribedEvents),
+	name, metadata, err := checkpointBlob(ctx, blobs, to)
+	if err != nil {
+		return nil, err
+	}
+	return object{"blob": name, "metadata": metadata, "each": subscribedEvents, "allOnce": got.once(len(before) * subscribedEvents),
 		"allPartitions": len(got.partitions) == len(before), "checkpointsAtEnd": atEnd == len(before)}, nil
+}
+
+// checkpointBlob is the form of the first partition's checkpoint. The JavaScript
+// client writes names in lower case; this one keeps the case, so that the two
+// share checkpoints only where there are no capitals, as in $Default.
+func checkpointBlob(ctx context.Context, blobs *container.Client, to target) (name string, metadata []string, err error) {
+	pages := blobs.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}})
+	for pages.More() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", nil, fmt.Errorf("list blobs: %w", err)
+		}
+		for _, blob := range page.Segment.BlobItems {
+			if _, after, ok := strings.Cut(*blob.Name, "/"); ok && strings.HasSuffix(after, "/checkpoint/0") {
+				for key := range blob.Metadata {
+					metadata = append(metadata, strings.ToLower(key))
+				}
+				slices.Sort(metadata)
+				return strings.Replace(strings.ToLower(after), strings.ToLower(to.Hub), "HUB", 1), metadata, nil
+			}
+		}
+	}
+	return "", nil, errors.New("there is no checkpoint blob of partition 0")
 }
 
 // tally counts events by number.

@@ -229,6 +229,18 @@ const stealing = (target) => withHub(target, "steal", async (hub) => {
 
 const subscribedEvents = 50;
 
+// checkpointBlob is the form of the first partition's checkpoint. This client
+// writes names in lower case; the Go client keeps the case.
+async function checkpointBlob(blobs, target) {
+  for await (const blob of blobs.listBlobsFlat({ includeMetadata: true })) {
+    if (blob.name.endsWith("/checkpoint/0")) {
+      const name = blob.name.slice(blob.name.indexOf("/") + 1).replace(target.hub.toLowerCase(), "HUB");
+      return { blob: name, metadata: Object.keys(blob.metadata).map((key) => key.toLowerCase()).sort() };
+    }
+  }
+  throw new Error("there is no checkpoint blob of partition 0");
+}
+
 const subscribeAll = (target) => withHub(target, "subscribe", async (hub) => {
   const before = await positions(hub);
   const startPosition = {};
@@ -270,6 +282,7 @@ const subscribeAll = (target) => withHub(target, "subscribe", async (hub) => {
     const saved = await store.listCheckpoints(consumer.fullyQualifiedNamespace, target.hub, group);
     const atEnd = saved.filter((c) => c.sequenceNumber === before.get(c.partitionId).lastEnqueuedSequenceNumber + subscribedEvents);
     return {
+      ...(await checkpointBlob(blobs, target)),
       each: subscribedEvents,
       allOnce: times.size === want && [...times.values()].every((n) => n === 1),
       allPartitions: partitions.size === ids.length,
