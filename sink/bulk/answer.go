@@ -159,10 +159,14 @@ func smallInteger(value []byte) (n int, ok bool) {
 	return n, true
 }
 
-// milliseconds makes a wait of what a service asks for, within reason.
+// longestWait is the longest wait that is granted to a service. Its budgets are
+// of one second; what asks for more is a proxy, or something broken.
+const longestWait = time.Minute
+
+// milliseconds makes a wait of what a service asks for.
 func milliseconds(ms float64) time.Duration {
 	if !(ms > 0) {
 		return 0
 	}
-	return time.Duration(min(ms, 3_600_000) * float64(time.Millisecond))
+	return time.Duration(min(ms*float64(time.Millisecond), float64(longestWait)))
 }

@@ -31,8 +31,8 @@ func TestParseAnswers(t *testing.T) {
 			[]answer{{status: 200, body: []byte(`{"id":"a]}\\","n":[1,{"x":"\""}]}`), etag: []byte(`"1"`)}, {status: 404}}, nil},
 		{"unknown members", `[{"statusCode":200,"a":[1,[2,{"b":[]}]],"c":true,"d":-1.5e+3}]`,
 			[]answer{{status: 200}}, nil},
-		{"wait of an hour at most", `[{"statusCode":429,"retryAfterMilliseconds":1e12}]`,
-			[]answer{{status: 429, retryAfter: time.Hour}}, nil},
+		{"wait of a minute at most", `[{"statusCode":429,"retryAfterMilliseconds":1e12}]`,
+			[]answer{{status: 429, retryAfter: time.Minute}}, nil},
 		{"no wait is negative", `[{"statusCode":429,"retryAfterMilliseconds":-5}]`,
 			[]answer{{status: 429}}, nil},
 

@@ -25,7 +25,7 @@ const (
 	// Delete removes a document (404 if there is none), with IfMatch only one
 	// that has that etag (412 otherwise).
 	Delete
-	// Patch changes parts of a document by the patch in Body.
+	// Patch changes parts of a document by the patch in Body; see [PatchBody].
 	// A condition that does not hold is 412.
 	Patch
 

@@ -176,6 +176,9 @@ func (p *pacer) learn(k Kind, operations int, charge float64) {
 	}
 }
 
+// refund returns tokens of operations that were not sent.
+func (p *pacer) refund(expected float64) { p.tokens += expected }
+
 // finish settles a request that was to cost so many request units: operations
 // that were carried out cost charge, and some were refused for lack of request
 // units. What those were expected to cost counts as spent, or else they would

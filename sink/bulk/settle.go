@@ -64,11 +64,12 @@ func (r *physical) settle(life context.Context, b *batch, o *outcome, leaving *d
 	}
 	r.requests--
 	r.underWay -= len(b.ops)
+	unsent := b.expected * float64(len(b.ops)-len(b.sent)) / float64(len(b.ops))
+	r.pacer.refund(unsent)
+	b.expected -= unsent
 	var paused time.Duration
 	if len(b.sent) > 0 && o.cause == nil {
 		paused = r.conclude(b, o, now)
-	} else {
-		r.pacer.finish(b.expected, 0, 0, 0, now, now)
 	}
 	fault := r.fault
 	r.mu.Unlock()
