@@ -22,7 +22,7 @@ full: ## run the end-to-end tests at full size (minutes)
 
 .PHONY: conformance
 conformance: ## hold the emulators to what JavaScript's and Go's clients see (CONFORMANCE: flags, such as -hub-connection)
-	go test -v -count=1 ./internal/emulator/conformance $(CONFORMANCE)
+	@go test -v -count=1 ./internal/emulator/conformance $(CONFORMANCE)
 
 .PHONY: vet
 vet: ## gofmt and go vet

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,32 +16,52 @@ import (
 )
 
 func cosmosChecks() []check {
-	one := azcosmos.PartitionKeyDefinition{Kind: azcosmos.PartitionKeyKindHash, Version: 2, Paths: []string{"/deviceId"}}
-	two := azcosmos.PartitionKeyDefinition{Kind: azcosmos.PartitionKeyKindMultiHash, Version: 2, Paths: []string{"/tenant", "/deviceId"}}
-	on := func(name string, run func(context.Context, *account) (any, error)) check {
-		return check{"cosmos/" + name, withContainer(name, azcosmos.ContainerProperties{PartitionKeyDefinition: one}, run)}
+	on := func(name string, like setting, run func(context.Context, *account) (any, error)) check {
+		return check{"cosmos/" + name, withContainer(name, like, run)}
 	}
+	plain := setting{}
 	return []check{
-		{"cosmos/container", withContainer("container", azcosmos.ContainerProperties{PartitionKeyDefinition: one, DefaultTimeToLive: pointer(int32(300))}, readContainer)},
-		on("upsert", upsert),
-		on("create-conflict", createConflict),
-		on("read", read),
-		on("wrong-key", wrongKey),
-		on("etag", etag),
-		on("replace", replace),
-		on("delete", remove),
-		on("patch", patch),
-		{"cosmos/hierarchical-key", withContainer("hierarchical-key", azcosmos.ContainerProperties{PartitionKeyDefinition: two}, hierarchicalKey)},
-		on("batch", batch),
-		on("batch-rollback", batchRollback),
-		on("bulk", writeInBulk),
-		on("query-parameters", queryParameters),
-		on("query-paging", queryPaging),
-		on("query-one-key", queryOneKey),
-		on("spatial", spatial),
-		on("throttled", throttled),
-		{"cosmos/time-to-live", withContainer("time-to-live", azcosmos.ContainerProperties{PartitionKeyDefinition: one, DefaultTimeToLive: pointer(int32(-1))}, timeToLive)},
+		on("container", setting{timeToLive: 300}, readContainer),
+		on("upsert", plain, upsert),
+		on("create-conflict", plain, createConflict),
+		on("read", plain, read),
+		on("wrong-key", plain, wrongKey),
+		on("etag", plain, etag),
+		on("replace", plain, replace),
+		on("delete", plain, remove),
+		on("patch", plain, patch),
+		on("hierarchical-key", setting{hierarchy: []string{"/tenant", "/deviceId"}}, hierarchicalKey),
+		on("batch", plain, batch),
+		on("batch-rollback", plain, batchRollback),
+		on("bulk", setting{throughput: 10_000}, writeInBulk), // JavaScript's items.bulk leaves waiting to its caller
+		on("query-parameters", plain, queryParameters),
+		on("query-paging", plain, queryPaging),
+		on("query-one-key", plain, queryOneKey),
+		on("spatial", plain, spatial),
+		on("throttled", setting{scarce: true}, throttled),
+		on("time-to-live", setting{timeToLive: -1}, timeToLive),
 	}
+}
+
+// setting is what the container of a check is like. Unless it says otherwise,
+// the container is partitioned by /deviceId and keeps documents for ever.
+type setting struct {
+	hierarchy  []string // paths of a hierarchical key
+	timeToLive int32    // as the service takes it, 0 for off
+	throughput int32    // request units a second, 0 for 400
+	scarce     bool     // in the account of scarce request units
+}
+
+func (s setting) properties() azcosmos.ContainerProperties {
+	p := azcosmos.ContainerProperties{ID: "items", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{
+		Kind: azcosmos.PartitionKeyKindHash, Version: 2, Paths: []string{"/deviceId"}}}
+	if s.hierarchy != nil {
+		p.PartitionKeyDefinition.Kind, p.PartitionKeyDefinition.Paths = azcosmos.PartitionKeyKindMultiHash, s.hierarchy
+	}
+	if s.timeToLive != 0 {
+		p.DefaultTimeToLive = &s.timeToLive
+	}
+	return p
 }
 
 // account is a client with a container for one check.
@@ -53,10 +74,10 @@ type account struct {
 
 // withContainer makes a check of a function that gets a container, in a database
 // that is deleted afterwards.
-func withContainer(name string, properties azcosmos.ContainerProperties, run func(context.Context, *account) (any, error)) func(context.Context, target) (any, error) {
+func withContainer(name string, like setting, run func(context.Context, *account) (any, error)) func(context.Context, target) (any, error) {
 	return func(ctx context.Context, to target) (any, error) {
 		connection := to.Cosmos
-		if name == "throttled" {
+		if like.scarce {
 			connection = to.Scarce
 		}
 		transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -80,8 +101,7 @@ func withContainer(name string, properties azcosmos.ContainerProperties, run fun
 			return nil, err
 		}
 		defer func() { _, _ = db.Delete(context.WithoutCancel(ctx), nil) }()
-		properties.ID = "items"
-		throughput := azcosmos.NewManualThroughputProperties(400)
+		properties, throughput := like.properties(), azcosmos.NewManualThroughputProperties(cmp.Or(like.throughput, 400))
 		if _, err := db.CreateContainer(ctx, properties, &azcosmos.CreateContainerOptions{ThroughputProperties: &throughput}); err != nil {
 			return nil, fmt.Errorf("create container: %w", err)
 		}

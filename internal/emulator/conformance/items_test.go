@@ -180,12 +180,14 @@ func (a *account) execute(ctx context.Context, b azcosmos.TransactionalBatch) (a
 	if err != nil {
 		return nil, err
 	}
-	other, err := status(readStatus(a.ReadItem(ctx, key("d1"), "b", nil)))
+	other, err := a.readStatus(ctx, "d1", "b")
 	return object{"status": res.RawResponse.StatusCode, "results": results, "a": document, "b": other}, err
 }
 
-func readStatus(res azcosmos.ItemResponse, err error) (azcosmos.Response, error) {
-	return res.Response, err
+// readStatus is the status of a document's being read.
+func (a *account) readStatus(ctx context.Context, device, id string) (int, error) {
+	res, err := a.ReadItem(ctx, key(device), id, nil)
+	return status(res.Response, err)
 }
 
 // throttled writes more at once than the container has for a second. The client
@@ -220,7 +222,7 @@ func timeToLive(ctx context.Context, a *account) (any, error) {
 		}
 	}
 	for {
-		code, err := status(readStatus(a.ReadItem(ctx, key("d1"), "brief", nil)))
+		code, err := a.readStatus(ctx, "d1", "brief")
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +231,7 @@ func timeToLive(ctx context.Context, a *account) (any, error) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	lasting, err := status(readStatus(a.ReadItem(ctx, key("d1"), "lasting", nil)))
+	lasting, err := a.readStatus(ctx, "d1", "lasting")
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,10 @@ const oneKey = { paths: ["/deviceId"], kind: "Hash", version: 2 };
 const twoKeys = { paths: ["/tenant", "/deviceId"], kind: "MultiHash", version: 2 };
 
 // on makes a check of a function that gets a container, in a database that is
-// deleted afterwards.
-const on = (name, use, definition = {}) => async (target) => {
-  const client = new CosmosClient(name === "throttled" ? target.scarce : target.cosmos);
+// deleted afterwards. What is different about the container comes last; scarce
+// puts it into the account of scarce request units.
+const on = (name, use, { scarce, ...definition } = {}) => async (target) => {
+  const client = new CosmosClient(scarce ? target.scarce : target.cosmos);
   const { database } = await client.databases.create({ id: `conformance-js-${target.run}-${name}` });
   try {
     const { container } = await database.containers.create({ id: "items", partitionKey: oneKey, throughput: 400, ...definition });
@@ -339,12 +340,12 @@ const checks = {
   "hierarchical-key": [hierarchicalKey, { partitionKey: twoKeys }],
   batch: [batch],
   "batch-rollback": [batchRollback],
-  bulk: [writeInBulk],
+  bulk: [writeInBulk, { throughput: 10_000 }], // items.bulk leaves waiting to its caller
   "query-parameters": [queryParameters],
   "query-paging": [queryPaging],
   "query-one-key": [queryOneKey],
   spatial: [spatial],
-  throttled: [throttled],
+  throttled: [throttled, { scarce: true }],
   "time-to-live": [timeToLive, { defaultTtl: -1 }],
 };
 
