@@ -126,7 +126,8 @@ func newTarget(t *testing.T) (target, *watched) {
 		return nil
 	})
 	to.Cosmos = watch.ConnectionString()
-	to.Scarce = startCosmos(t, cosmos.WithRUPerRange(400)).ConnectionString()
+	// Less than the 400 of the container, so that a slow machine is refused, too.
+	to.Scarce = startCosmos(t, cosmos.WithRUPerRange(250)).ConnectionString()
 	return to, watch
 }
 

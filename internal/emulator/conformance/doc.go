@@ -12,9 +12,9 @@
 // flags -hub-connection with -hub, -cosmos-connection and -storage-connection
 // run the same checks against any other service, and so against Azure. They
 // create and delete blob containers and databases of their own, and publish to
-// the hub, which must have at least two partitions and no other consumers. The
-// account must enforce the request units of a container: one check wants to be
-// refused.
+// the hub, which must have at least two partitions and which nobody else may use
+// meanwhile. The account must enforce the request units of a container: one
+// check wants to be refused.
 //
 // COMPATIBILITY.md beside this folder lists what the emulators do and which
 // check shows it.

@@ -137,6 +137,9 @@ async function etag(items) {
   await s.add(items.items.upsert(position("d1", "a", 4), match(first.etag)));
   await s.add(items.item("a", "d1").delete(match(first.etag)));
   const document = await stored(items, "d1", "a");
+  for (const condition of [first.etag, second.etag]) {
+    await s.add(items.item("a", "d1").read({ accessCondition: { type: "IfNoneMatch", condition } }));
+  }
   await s.add(items.item("a", "d1").delete(match(second.etag)));
   return { statuses: s.all, document, quoted: first.etag.startsWith('"') };
 }
