@@ -54,6 +54,12 @@ local: ## run emulators, fleet and service in one process for 30 seconds
 bench: ## measure the service at a rate (RATE=2500 events a second)
 	go run ./bench/mainjob --rate $(or $(RATE),2500)
 
+.PHONY: bench-all
+bench-all: bench ## every benchmark: rates, guards, backlog (half an hour)
+	go run ./bench/mainjob --rate 10000
+	go run ./bench/guard
+	go run ./bench/backlog
+
 .PHONY: tidy-check
 tidy-check: ## fail if go.mod or go.sum are not tidy
 	go mod tidy -diff

@@ -6,25 +6,21 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
+	"warmpath/bench/process"
 	"warmpath/geo"
 	"warmpath/internal/emulator/cosmos"
 	"warmpath/sink"
@@ -97,12 +93,22 @@ func spread(v []float64) string {
 // once gives a way a store of its own, lets it insert every document unmeasured,
 // and measures the overwriting.
 func (s *settings) once(ctx context.Context, open func(context.Context, string) (way, error)) (cpu, units float64, err error) {
-	child, err := startStore()
+	child, err := process.Start(ctx, "--store")
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, child.stop()) }()
-	w, err := open(ctx, child.key)
+	defer func() { err = errors.Join(err, child.Close()) }()
+	var key string
+	if err := child.Receive(&key); err != nil {
+		return 0, 0, err
+	}
+	charged := func() (units float64, err error) {
+		if err := child.Send("units"); err != nil {
+			return 0, err
+		}
+		return units, child.Receive(&units)
+	}
+	w, err := open(ctx, key)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -110,31 +116,23 @@ func (s *settings) once(ctx context.Context, open func(context.Context, string) 
 	if err := w.write(ctx, 1, s.Documents); err != nil {
 		return 0, 0, err
 	}
-	unitsBefore, err := child.units()
+	unitsBefore, err := charged()
 	if err != nil {
 		return 0, 0, err
 	}
-	cpuBefore := used()
+	cpuBefore := process.CPUTime()
 	for round := range s.Rounds {
 		if err := w.write(ctx, int64(2+round), s.Documents); err != nil {
 			return 0, 0, err
 		}
 	}
-	spent := used() - cpuBefore
-	unitsAfter, err := child.units()
+	spent := process.CPUTime() - cpuBefore
+	unitsAfter, err := charged()
 	if err != nil {
 		return 0, 0, err
 	}
 	n := float64(s.Documents * s.Rounds)
 	return float64(spent) / float64(time.Microsecond) / n, (unitsAfter - unitsBefore) / n, nil
-}
-
-func used() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // cannot fail with a valid pointer (getrusage(2))
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // body builds the document that the service writes.
@@ -286,54 +284,18 @@ func store(context.Context) error {
 	}); err != nil {
 		return err
 	}
-	fmt.Println(s.ConnectionString())
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
+	parent := process.NewParent()
+	if err := parent.Say(s.ConnectionString()); err != nil {
+		return err
+	}
+	for question := ""; parent.Hear(&question) == nil; {
 		units := 0.0
 		for _, r := range s.Ranges("fleet", "positions") {
 			units += r.RequestUnits
 		}
-		fmt.Println(units)
+		if err := parent.Say(units); err != nil {
+			return err
+		}
 	}
 	return s.Close()
 }
-
-type child struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-	key     string
-}
-
-func startStore() (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{command: exec.Command(self, "--store")}
-	c.command.Stderr = os.Stderr
-	if c.in, err = c.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.command.Start(); err != nil {
-		return nil, err
-	}
-	c.out = bufio.NewReader(out)
-	line, err := c.out.ReadString('\n')
-	c.key = strings.TrimSpace(line)
-	return c, err
-}
-
-func (c *child) units() (units float64, err error) {
-	if _, err := fmt.Fprintln(c.in, "units"); err != nil {
-		return 0, err
-	}
-	_, err = fmt.Fscanln(c.out, &units)
-	return units, err
-}
-
-func (c *child) stop() error { return errors.Join(c.in.Close(), c.command.Wait()) }

@@ -8,15 +8,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
@@ -24,6 +20,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"warmpath/bench/process"
 	"warmpath/internal/app"
 	"warmpath/internal/local"
 	"warmpath/processor"
@@ -109,13 +106,13 @@ func (s *settings) measure(ctx context.Context) error {
 // once starts the child, lets the service work through warm-up and window, and
 // has the child prove that all arrived.
 func (s *settings) once(ctx context.Context) (_ result, err error) {
-	child, err := startWorld(ctx)
+	child, err := process.Start(ctx, append(os.Args[1:], "--world")...)
 	if err != nil {
 		return result{}, err
 	}
-	defer func() { err = errors.Join(err, child.close()) }()
+	defer func() { err = errors.Join(err, child.Close()) }()
 	var place address
-	if err := child.receive(&place); err != nil {
+	if err := child.Receive(&place); err != nil {
 		return result{}, err
 	}
 	config, err := place.config(processor.Mode(s.Mode))
@@ -134,18 +131,18 @@ func (s *settings) once(ctx context.Context) (_ result, err error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 
-	if err := child.send("fly"); err != nil {
+	if err := child.Send("fly"); err != nil {
 		return result{}, err
 	}
 	time.Sleep(s.WarmUp)
 	before := look(service.Telemetry())
 	time.Sleep(s.For)
 	r := look(service.Telemetry()).since(before)
-	if err := child.send("land"); err != nil {
+	if err := child.Send("land"); err != nil {
 		return result{}, err
 	}
 	var landed landing
-	if err := child.receive(&landed); err != nil {
+	if err := child.Receive(&landed); err != nil {
 		return result{}, err
 	}
 	r.late, r.lateWorst = landed.Late, landed.Worst
@@ -158,11 +155,11 @@ func (s *settings) once(ctx context.Context) (_ result, err error) {
 	if err := <-ended; err != nil {
 		return result{}, err
 	}
-	if err := child.send(service.Telemetry().Ledger.Snapshot()); err != nil {
+	if err := child.Send(service.Telemetry().Ledger.Snapshot()); err != nil {
 		return result{}, err
 	}
 	var verdict string
-	if err := child.receive(&verdict); err != nil {
+	if err := child.Receive(&verdict); err != nil {
 		return result{}, err
 	}
 	if verdict != "" {
@@ -182,7 +179,7 @@ type reading struct {
 
 func look(t *telemetry.Telemetry) reading {
 	total := t.Ledger.Snapshot().Total()
-	return reading{time.Now(), cpuTime(), total.Events, total.Written, t.WriteFreshness.Read()}
+	return reading{time.Now(), process.CPUTime(), total.Events, total.Written, t.WriteFreshness.Read()}
 }
 
 func (r reading) since(before reading) result {
@@ -192,47 +189,8 @@ func (r reading) since(before reading) result {
 		p50:     window.Percentile(50),
 		p99:     window.Percentile(99),
 		cpu:     (r.cpu - before.cpu) / time.Duration(max(1, r.events-before.events)),
-		rss:     peakRSS(),
+		rss:     process.PeakRSS(),
 	}
-}
-
-// child is the process that holds emulators and fleet, spoken to in lines of JSON.
-type child struct {
-	command *exec.Cmd
-	in      io.WriteCloser
-	out     *bufio.Reader
-}
-
-func startWorld(ctx context.Context) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{command: exec.CommandContext(ctx, self, append(os.Args[1:], "--world")...)}
-	c.command.Stderr = os.Stderr
-	if c.in, err = c.command.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := c.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	c.out = bufio.NewReader(out)
-	return c, c.command.Start()
-}
-
-func (c *child) send(v any) error { return json.NewEncoder(c.in).Encode(v) }
-
-func (c *child) receive(v any) error {
-	line, err := c.out.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("the child with emulators and fleet: %w", err)
-	}
-	return json.Unmarshal(line, v)
-}
-
-func (c *child) close() error {
-	return errors.Join(c.in.Close(), c.command.Wait())
 }
 
 // address says where the child's emulators listen.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"warmpath/bench/process"
 	"warmpath/internal/fleet"
 	"warmpath/internal/local"
 	"warmpath/processor"
@@ -54,20 +53,12 @@ func (s *settings) world(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 
-	out := json.NewEncoder(os.Stdout)
-	orders := bufio.NewScanner(os.Stdin)
-	orders.Buffer(nil, 1<<20)
-	next := func(v any) error {
-		if !orders.Scan() {
-			return errors.New("the measurement is gone")
-		}
-		return json.Unmarshal(orders.Bytes(), v)
-	}
-	if err := out.Encode(address{w.Hub.ConnectionString(), w.Cosmos.ConnectionString(), folder}); err != nil {
+	parent := process.NewParent()
+	if err := parent.Say(address{w.Hub.ConnectionString(), w.Cosmos.ConnectionString(), folder}); err != nil {
 		return err
 	}
 	var order string
-	if err := next(&order); err != nil {
+	if err := parent.Hear(&order); err != nil {
 		return err
 	}
 	census := fleet.NewCensus()
@@ -80,7 +71,7 @@ func (s *settings) world(ctx context.Context) (err error) {
 		stats, err = s.fly(flying, w, census)
 		flown <- err
 	}()
-	if err := next(&order); err != nil {
+	if err := parent.Hear(&order); err != nil {
 		return err
 	}
 	land()
@@ -95,18 +86,18 @@ func (s *settings) world(ctx context.Context) (err error) {
 		}
 		l.Last[strconv.Itoa(i)] = info.LastSequence
 	}
-	if err := out.Encode(l); err != nil {
+	if err := parent.Say(l); err != nil {
 		return err
 	}
 	var last telemetry.Snapshot
-	if err := next(&last); err != nil {
+	if err := parent.Hear(&last); err != nil {
 		return err
 	}
 	verdict := ""
 	if err := w.Prove(processor.Mode(s.Mode), census, last); err != nil {
 		verdict = err.Error()
 	}
-	return out.Encode(verdict)
+	return parent.Say(verdict)
 }
 
 // fly sends good positions only, at the rate, until the context ends.
