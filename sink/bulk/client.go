@@ -175,8 +175,12 @@ func (c *client) postBulk(ctx context.Context, rangeID string, p *payload, answe
 		return response{}, fmt.Errorf("bulk request to range %s: %w", rangeID, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	c.endpoints.reached(at)
 	r := readResponse(res)
+	if isMovedWrite(r.status, r.subStatus) {
+		c.endpoints.refused(at)
+	} else {
+		c.endpoints.reached(at)
+	}
 	if r.status >= http.StatusMultipleChoices {
 		_, _ = io.CopyN(io.Discard, res.Body, maxErrorBody)
 		return r, nil
@@ -209,8 +213,10 @@ func (c *client) get(ctx context.Context, base, path, resourceType, link string,
 	}
 	res, err := c.pipeline.Do(req)
 	if err != nil {
+		c.endpoints.failed(base, isConnect(err))
 		return nil, err
 	}
+	c.endpoints.reached(base)
 	body, err := azruntime.Payload(res)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,7 +29,7 @@ type endpoints struct {
 
 	// mu covers what follows; no other lock is taken while it is held.
 	mu        sync.Mutex
-	addresses []string // by preference, the configured one last
+	addresses []string // by preference, the configured one among them
 	at        int
 	failures  int       // connections in a row that failed at the current one
 	asked     time.Time // when the account was last asked
@@ -68,16 +69,30 @@ func (e *endpoints) failed(address string, connect bool) {
 		return
 	}
 	if e.failures++; e.failures >= endpointFailures {
-		e.failures = 0
-		e.at = (e.at + 1) % len(e.addresses)
+		e.next()
 	}
+}
+
+// refused tells that an address takes no writes any more.
+func (e *endpoints) refused(address string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.addresses[e.at] == address {
+		e.next()
+	}
+}
+
+// next turns to the next address. The caller holds mu.
+func (e *endpoints) next() {
+	e.failures = 0
+	e.at = (e.at + 1) % len(e.addresses)
 }
 
 // discover asks the account for its addresses. Failures are not remembered.
 func (e *endpoints) discover(ctx context.Context) error {
 	e.mu.Lock()
 	e.asked = e.client.now()
-	known := append([]string{e.configured}, e.addresses[:len(e.addresses)-1]...)
+	known := append([]string{e.configured}, e.addresses...)
 	e.mu.Unlock()
 	var account struct {
 		Writable []struct {
@@ -99,23 +114,19 @@ func (e *endpoints) discover(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read account: writable location %q: %w", l.Endpoint, err)
 		}
-		addresses = append(addresses, u.String())
+		if !slices.Contains(addresses, u.String()) {
+			addresses = append(addresses, u.String())
+		}
 	}
-	addresses = append(addresses, e.configured)
+	if !slices.Contains(addresses, e.configured) {
+		addresses = append(addresses, e.configured)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// An address that works is kept while it leads, and the turn of one that
-	// was given up does not come again merely because it was named again.
-	was := e.addresses[e.at]
-	first := e.addresses[0]
-	e.addresses, e.at, e.failures = addresses, 0, 0
-	if addresses[0] == first {
-		for i, a := range addresses {
-			if a == was {
-				e.at = i
-				break
-			}
-		}
+	if !slices.Equal(addresses, e.addresses) {
+		// Otherwise the one in use stays in use, and one that was given up does
+		// not get another turn merely because it was named again.
+		e.addresses, e.at, e.failures = addresses, 0, 0
 	}
 	return nil
 }
