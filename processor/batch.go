@@ -360,17 +360,17 @@ func hubEvent(e *azeventhubs.ReceivedEventData) geo.Event {
 	if raw := e.RawAMQPMessage; raw != nil && raw.Properties != nil && raw.Properties.ContentEncoding != nil {
 		g.ContentEncoding = *raw.Properties.ContentEncoding
 	}
-	g.HubDeviceID = annotation(e, annotationDevice)
-	g.ModuleID = annotation(e, annotationModule)
-	g.MessageSource = annotation(e, annotationSource)
+	g.HubDeviceID = annotation(e, AnnotationDevice)
+	g.ModuleID = annotation(e, AnnotationModule)
+	g.MessageSource = annotation(e, AnnotationSource)
 	return g
 }
 
 // Annotations of an IoT Hub (learn.microsoft.com/azure/iot-hub/iot-hub-devguide-messages-construct).
 const (
-	annotationDevice = "iothub-connection-device-id"
-	annotationModule = "iothub-connection-module-id"
-	annotationSource = "iothub-message-source"
+	AnnotationDevice = "iothub-connection-device-id"
+	AnnotationModule = "iothub-connection-module-id"
+	AnnotationSource = "iothub-message-source"
 )
 
 // annotation reads a text annotation, "" where there is none.

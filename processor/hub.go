@@ -66,21 +66,51 @@ func newConsumer(c HubConfig) (*azeventhubs.ConsumerClient, error) {
 	if c.ConnectionString == nil {
 		return azeventhubs.NewConsumerClient(c.Namespace, c.Hub, c.ConsumerGroup, c.Credential, options)
 	}
-	key, err := c.ConnectionString()
+	key, hub, err := c.keyAndHub()
 	if err != nil {
 		return nil, err
 	}
-	if err := checkConnectionString(key); err != nil {
+	return azeventhubs.NewConsumerClientFromConnectionString(key, hub, c.ConsumerGroup, options)
+}
+
+// NewProducer makes a client that sends to the hub. It opens no connection yet.
+// The service only reads; this is for those who put dead letters back.
+func NewProducer(c HubConfig) (*azeventhubs.ProducerClient, error) {
+	options := &azeventhubs.ProducerClientOptions{
+		RetryOptions:   retryOptions,
+		CustomEndpoint: c.CustomEndpoint,
+		TLSConfig:      c.TLS,
+	}
+	if c.WebSockets {
+		options.NewWebSocketConn = dialWebSocket
+	}
+	if c.ConnectionString == nil {
+		return azeventhubs.NewProducerClient(c.Namespace, c.Hub, c.Credential, options)
+	}
+	key, hub, err := c.keyAndHub()
+	if err != nil {
 		return nil, err
 	}
-	hub := c.Hub
-	if properties, err := azeventhubs.ParseConnectionString(key); err == nil && properties.EntityPath != nil {
-		if hub != "" && hub != *properties.EntityPath {
-			return nil, fmt.Errorf("hub is %q, but the connection string is for %q", hub, *properties.EntityPath)
-		}
-		hub = "" // the SDK refuses to be told twice
+	return azeventhubs.NewProducerClientFromConnectionString(key, hub, options)
+}
+
+// keyAndHub reads the connection string and returns it with the hub's name, which
+// is empty when the string has it: the SDK refuses to be told twice.
+func (c HubConfig) keyAndHub() (key, hub string, err error) {
+	if key, err = c.ConnectionString(); err != nil {
+		return "", "", err
 	}
-	return azeventhubs.NewConsumerClientFromConnectionString(key, hub, c.ConsumerGroup, options)
+	if err := checkConnectionString(key); err != nil {
+		return "", "", err
+	}
+	properties, err := azeventhubs.ParseConnectionString(key)
+	if err != nil || properties.EntityPath == nil {
+		return key, c.Hub, nil // checked above
+	}
+	if c.Hub != "" && c.Hub != *properties.EntityPath {
+		return "", "", fmt.Errorf("hub is %q, but the connection string is for %q", c.Hub, *properties.EntityPath)
+	}
+	return key, "", nil
 }
 
 // dialWebSocket opens a connection for AMQP frames. Its context ends with the

@@ -110,7 +110,7 @@ func (m *Message) received() *azeventhubs.ReceivedEventData {
 		e.RawAMQPMessage.Properties.ContentEncoding = &m.ContentEncoding
 	}
 	for name, text := range map[string]string{
-		annotationDevice: m.HubDeviceID, annotationModule: m.ModuleID, annotationSource: m.MessageSource,
+		AnnotationDevice: m.HubDeviceID, AnnotationModule: m.ModuleID, AnnotationSource: m.MessageSource,
 	} {
 		if text != "" {
 			e.SystemProperties[name] = text

@@ -12,7 +12,7 @@ import (
 
 type decodeCommand struct {
 	app.Preview
-	Cases string `help:"File of payloads with what must become of them, one JSON object a line, instead of a message." placeholder:"FILE.jsonl"`
+	Cases string `help:"File of payloads with what must become of them, one JSON object a line, instead of a message." env:"-" placeholder:"FILE.jsonl"`
 	File  string `arg:"" optional:"" help:"File with the body of one message; - is standard input."`
 }
 

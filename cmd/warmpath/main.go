@@ -23,10 +23,11 @@ var version = "dev"
 
 // commands is the whole command line; kong makes flags, variables and help from it.
 type commands struct {
-	Run     runCommand     `cmd:"" help:"Read positions and write them until told to stop."`
-	Check   checkCommand   `cmd:"" help:"Try every connection and permission without disturbing production."`
-	Decode  decodeCommand  `cmd:"" help:"Try what becomes of a payload, or a file of them."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Run        runCommand        `cmd:"" help:"Read positions and write them until told to stop."`
+	Check      checkCommand      `cmd:"" help:"Try every connection and permission without disturbing production."`
+	Decode     decodeCommand     `cmd:"" help:"Try what becomes of a payload, or a file of them."`
+	Deadletter deadletterCommand `cmd:"" help:"List, show and send again what could not be written."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -20,9 +20,9 @@ type Preview struct {
 	MaxAge     time.Duration `help:"Positions older than this are stale; 0 makes none stale. Only cases have an age." default:"5m" group:"Documents"`
 	MissingKey string        `help:"What happens to a position without the partition key." enum:"deadletter,drop" default:"deadletter" group:"Documents"`
 
-	ContentEncoding string `help:"AMQP content encoding of the message, such as gzip." group:"Message"`
-	HubDeviceID     string `name:"hub-device-id" help:"Device that has sent the message, as the hub knows it." group:"Message"`
-	HubModuleID     string `name:"hub-module-id" help:"Module of the device that has sent the message." group:"Message"`
+	ContentEncoding string `help:"AMQP content encoding of the message, such as gzip." env:"-" group:"Message"`
+	HubDeviceID     string `name:"hub-device-id" help:"Device that has sent the message, as the hub knows it." env:"-" group:"Message"`
+	HubModuleID     string `name:"hub-module-id" help:"Module of the device that has sent the message." env:"-" group:"Message"`
 }
 
 // Validate names every setting that is wrong, its value and what is allowed.
