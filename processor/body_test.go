@@ -1,7 +1,9 @@
 package processor
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"math"
 	"reflect"
 	"testing"
@@ -130,4 +132,32 @@ func TestADeadLetterKeepsWhatWasDecoded(t *testing.T) {
 	if got := b.dead.letters[0].Event(); !reflect.DeepEqual(got, want) {
 		t.Errorf("event %+v, want %+v", got, want)
 	}
+}
+
+// What JSON can say comes out of a value as it went in, whatever its nesting and
+// its texts.
+func FuzzValueBody(f *testing.F) {
+	for _, seed := range []string{
+		`{"deviceId":"d1","latitude":47.7,"nested":{"a":[1,null,true,"x"]}}`, `[]`, `[{"":"\u0000\u001f\"\\"}]`, `1e308`, `-0`, `[0.1,1e-7,123456789012345678]`,
+		`{"a":{"a":{"a":[[[{}]]]}},"\u00e9\u2028\ud83d\ude80":"\u007f"}`, `null`, `true`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var in, out any
+		if err := json.Unmarshal(text, &in); err != nil {
+			return
+		}
+		wrapped := []any{in} // a text value is a body, not JSON
+		body := valueBody(wrapped)
+		if err := json.Unmarshal(body, &out); err != nil {
+			t.Fatalf("%s became %s: %v", text, body, err)
+		}
+		if !reflect.DeepEqual(out, any(wrapped)) {
+			t.Errorf("%s became %s", text, body)
+		}
+		if again := valueBody(wrapped); !bytes.Equal(again, body) {
+			t.Errorf("%s became %s, and then %s", text, body, again)
+		}
+	})
 }
