@@ -125,6 +125,7 @@ func encodeForEmulator(components []epk.Component) []byte {
 // Routing must agree with where the emulator keeps a document, which is where
 // it compares the hash of the key with the bounds that it serves.
 func TestRoutingAgreesWithEmulator(t *testing.T) {
+	t.Parallel()
 	const keys, ranges = 100_000, 7
 	server, err := cosmos.Start(cosmos.WithRanges(ranges))
 	if err != nil {
@@ -194,6 +195,7 @@ func TestRoutingAgreesWithEmulator(t *testing.T) {
 
 // A key on the wire is JSON in a JSON string; read twice it is the key again.
 func TestKeyOnTheWire(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
 		n := 1 + rng.IntN(3)

@@ -104,6 +104,7 @@ func TestHotKeyLeavesOtherRangesAlone(t *testing.T) {
 
 // A range that does not answer holds up nobody else.
 func TestStuckRangeLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
 	server := newServer(t, cosmos.WithRanges(3))
 	config := testConfig()
 	config.Queue = 20
@@ -306,6 +307,7 @@ func TestLinger(t *testing.T) {
 }
 
 func TestMaxRUPerSecond(t *testing.T) {
+	t.Parallel()
 	server := newServer(t, cosmos.WithRanges(2))
 	config := testConfig()
 	config.MaxRUPerSecond, config.Queue = 2000, 10

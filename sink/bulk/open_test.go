@@ -265,6 +265,7 @@ func TestKeyRotation(t *testing.T) {
 // After a failover the account names another endpoint, and the old one refuses
 // writes.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	here, there := newServer(t), newServer(t)
 	w := newWriter(t, here, testConfig())
 	if r := do(t, w, upsert(1)); r.Err != nil {

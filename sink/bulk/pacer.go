@@ -23,7 +23,7 @@ import (
 //     taken back by a hair.
 //   - It granted less and refused the rest: the rate becomes what it granted, or
 //     a little less than the best of the last rounds.
-//   - Nothing had to wait for the rate: nothing can be learnt.
+//   - There was less to send than the rate allows: nothing can be learnt.
 //
 // After the first refusal, and whenever refusals do not become fewer, the pacer
 // searches: the rate rises by great steps in short rounds, whatever is refused,
@@ -45,6 +45,9 @@ type pacer struct {
 	granted   [4]float64 // request units a second in the last rounds, newest first
 	limited   float64    // the rate when the range last refused something
 	refusing  int        // rounds in a row with many refusals
+	cutRate   float64    // the rate when refusals began that have not ended since, 0: none
+	cutShare  float64    // the share of operations that was refused then
+	resume    time.Time  // end of the pause that the range asked for last
 }
 
 // round is what happened since the rate was last judged.
@@ -53,7 +56,7 @@ type round struct {
 	least         time.Duration // that it lasts
 	granted       float64       // request units
 	done, refused int           // operations
-	held          bool          // a request had to wait for tokens
+	unasked       float64       // request units that could have been spent and were not asked for
 }
 
 const (
@@ -93,6 +96,9 @@ const (
 	// fewRefusals is the share of refusals that costs less than using less
 	// than there is.
 	fewRefusals = 0.01
+	// muchUnasked is the part of the rate without demand from which on a round
+	// says nothing about the range.
+	muchUnasked = 0.2
 	// atLeast is the part of the best of the last rounds that the rate does not
 	// fall below at once.
 	atLeast = 0.95
@@ -124,12 +130,21 @@ func (p *pacer) limit(ceiling float64) {
 	}
 }
 
-// fill adds the tokens of the time that went by.
+// fill adds the tokens of the time that went by. What is more than may be saved
+// was not asked for, unless the range itself asked for the pause.
 func (p *pacer) fill(now time.Time) {
-	if d := now.Sub(p.filled); d > 0 {
-		p.tokens = min(p.tokens+p.rate*d.Seconds(), p.rate*burst.Seconds())
-		p.filled = now
+	d := now.Sub(p.filled)
+	if d <= 0 {
+		return
 	}
+	p.tokens += p.rate * d.Seconds()
+	if most := p.rate * burst.Seconds(); p.tokens > most {
+		if asked := now.Sub(p.resume); asked > 0 {
+			p.round.unasked += min(p.tokens-most, p.rate*asked.Seconds())
+		}
+		p.tokens = most
+	}
+	p.filled = now
 }
 
 // wait is how long the next request has to wait.
@@ -141,7 +156,6 @@ func (p *pacer) wait(now time.Time) time.Duration {
 	if p.tokens > 0 {
 		return 0
 	}
-	p.round.held = true
 	return time.Duration(-p.tokens/p.rate*float64(time.Second)) + time.Microsecond
 }
 
@@ -189,6 +203,7 @@ func (p *pacer) finish(expected, charge float64, done, refused int, now, resume 
 		resume = now
 	}
 	p.fill(now)
+	p.resume = resume
 	p.tokens += expected*float64(done)/float64(max(done+refused, 1)) - charge
 	p.spent.add(now, charge)
 	p.round.granted += charge
@@ -209,7 +224,7 @@ func (p *pacer) finish(expected, charge float64, done, refused int, now, resume 
 
 // search begins to raise the rate by great steps.
 func (p *pacer) search(from time.Time) {
-	p.searching, p.step, p.raised, p.refusing = true, searchStep, 0, 0
+	p.searching, p.step, p.raised, p.refusing, p.cutRate = true, searchStep, 0, 0, 0
 	p.begin(from)
 	p.limit(p.ceiling)
 }
@@ -237,7 +252,7 @@ func (p *pacer) judge(now, resume time.Time) {
 		return
 	}
 	p.begin(resume)
-	if !last.held {
+	if last.unasked > muchUnasked*p.rate*lasted.Seconds() {
 		return
 	}
 	granted := last.granted / lasted.Seconds()
@@ -270,23 +285,31 @@ func (p *pacer) judgeRate(granted, refused float64, resume time.Time) {
 	copy(p.granted[1:], p.granted[:])
 	p.granted[0] = granted
 	if refused < fewRefusals {
-		p.refusing = 0
+		p.refusing, p.cutRate = 0, 0
 		if granted >= achieved*p.rate {
 			p.raise()
 		}
 		return
 	}
 	p.step, p.limited = firstStep, p.rate
+	if refused >= manyRefusals {
+		p.refusing++
+	} else {
+		p.refusing = 0
+	}
+	if p.cutRate == 0 {
+		p.cutRate, p.cutShare = p.rate, refused
+	}
+	// Fewer requests did not make for fewer refusals?
+	if p.refusing >= patience || p.rate < 0.9*p.cutRate && refused > 0.6*p.cutShare {
+		p.search(resume)
+		p.raise()
+		return
+	}
 	if granted >= achieved*p.rate {
 		p.rate *= 1 - max(refused, fewRefusals)/2
 	} else {
 		p.rate = max(granted, atLeast*slices.Max(p.granted[:]), leastRate)
-	}
-	if refused < manyRefusals {
-		p.refusing = 0
-	} else if p.refusing++; p.refusing >= patience {
-		p.search(resume)
-		p.raise()
 	}
 }
 

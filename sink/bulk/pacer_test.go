@@ -185,6 +185,7 @@ func TestPacerFollowsTheLimit(t *testing.T) {
 
 // Refusals that do not become fewer with less haste must not stop the work.
 func TestPacerDoesNotYieldToRefusalsByChance(t *testing.T) {
+	t.Parallel()
 	for _, share := range []float64{0.02, 0.06, 0.12} {
 		s := newSimulation(newSimulatedRange(1e9, false, 0, simulationStart()), 0)
 		s.at.refuse = share
