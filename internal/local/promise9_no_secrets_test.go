@@ -45,7 +45,13 @@ func TestPromise9NoSecretsNoBodies(t *testing.T) {
 	}
 	w.Hub.ResetConnections()
 	publish(good)
-	waitFor(t, "all settled", func() bool { return c.settled(w) })
+	waitFor(t, "all settled", func() bool {
+		families, err := scrape(address)
+		if err != nil {
+			return false
+		}
+		return byPartition(families, "warmpath_events_received_total")["0"] >= 9 && byPartition(families, "warmpath_positions_in_flight")["0"] == 0
+	})
 
 	seen := map[string]string{}
 	for _, path := range []string{"/metrics", "/readyz", "/healthz"} {
