@@ -107,7 +107,7 @@ func (p authPolicy) Do(req *policy.Request) (*http.Response, error) {
 	req.OperationValue(&s)
 	authorization, date, err := p.client.target.Credential.authorize(req.Raw().Context(), s, p.client.now())
 	if err != nil {
-		return nil, err
+		return nil, &unsentError{err}
 	}
 	h := req.Raw().Header
 	h[headerAuthorization] = []string{authorization}
@@ -157,7 +157,7 @@ func readResponse(res *http.Response) response {
 
 // postBulk sends a bulk request to a physical range. On success the body of the
 // answer is in answerText. An error means that there is no whole answer, and
-// that the request may have taken effect unless isConnect says otherwise.
+// that the request may have taken effect unless isUnsent says otherwise.
 func (c *client) postBulk(ctx context.Context, rangeID string, p *payload, answerText *bytes.Buffer) (response, error) {
 	at := c.endpoints.current()
 	req, err := c.request(withPayload(ctx, p), at, http.MethodPost, c.target.path()+"/docs", "docs", c.target.link(), c.bulk)
@@ -231,10 +231,21 @@ func (c *client) get(ctx context.Context, base, path, resourceType, link string,
 	return res.Header, nil
 }
 
-// isConnect tells whether a request failed before any of it was sent.
+// isConnect tells whether a request failed because there was no connection.
 func isConnect(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// unsentError is a failure before anything was sent.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// isUnsent tells whether a request failed before any of it was sent.
+func isUnsent(err error) bool {
+	var unsent *unsentError
+	return errors.As(err, &unsent) || isConnect(err)
 }
 
 // newActivityID names a request, in the form of a UUID, for the service's logs.

@@ -3,7 +3,6 @@ package bulk
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -136,11 +135,4 @@ func (e *endpoints) isDue() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.client.now().Sub(e.asked) >= endpointInterval
-}
-
-// isMovedWrite tells whether an answer means that writes go elsewhere now:
-// 403/3 (write forbidden) and 403/1008 (account not found here), as the
-// service's SDKs know them.
-func isMovedWrite(status, sub int) bool {
-	return status == http.StatusForbidden && (sub == 3 || sub == 1008)
 }

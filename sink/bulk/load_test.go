@@ -285,24 +285,28 @@ func TestSplitKeepsOrderOfWhatIsUnderWay(t *testing.T) {
 func TestLinger(t *testing.T) {
 	server := newServer(t)
 	config := testConfig()
-	config.Linger = 300 * time.Millisecond
+	config.Linger = time.Second
 	w := newWriter(t, server, config)
 	saturate(t, w)
-	began := time.Now()
-	do(t, w, upsert(1))
-	if d := time.Since(began); d < 250*time.Millisecond || d > 2*time.Second {
-		t.Errorf("a lone operation took %v, want the linger of 300ms", d)
-	}
 	got := newCollector()
-	began = time.Now()
+	began := time.Now()
 	for i := range 400 {
 		op := upsert(i)
 		op.Done = got.done
 		submit(t, w, &op)
 	}
 	eventually(t, "three full requests", func() bool { return w.Pending() <= 100 })
-	if d := time.Since(began); d > 250*time.Millisecond {
+	if d := time.Since(began); d > 900*time.Millisecond {
 		t.Errorf("full requests took %v", d)
+	}
+	flush(t, w) // does not linger
+	if d := time.Since(began); d > 950*time.Millisecond {
+		t.Errorf("the flush came after %v", d)
+	}
+	began = time.Now()
+	do(t, w, upsert(1))
+	if d := time.Since(began); d < 900*time.Millisecond || d > 5*time.Second {
+		t.Errorf("a lone operation took %v, want the linger of one second", d)
 	}
 }
 

@@ -182,10 +182,14 @@ type identity struct {
 	current atomic.Value // the token that the service accepts, a string
 	life    time.Duration
 	scope   atomic.Value
+	broken  atomic.Bool
 }
 
 func (i *identity) GetToken(_ context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	i.asked.Add(1)
+	if i.broken.Load() {
+		return azcore.AccessToken{}, errors.New("no identity here")
+	}
 	i.scope.Store(strings.Join(o.Scopes, " "))
 	return azcore.AccessToken{Token: i.current.Load().(string), ExpiresOn: time.Now().Add(i.life)}, nil
 }
@@ -215,6 +219,31 @@ func TestTokens(t *testing.T) {
 	}
 	if n := id.asked.Load(); n != 2 {
 		t.Errorf("asked for a token %d times, want twice", n)
+	}
+}
+
+// Without a token nothing is sent, and nothing is in doubt.
+func TestIdentityThatFails(t *testing.T) {
+	id := &identity{life: time.Hour}
+	id.current.Store("first")
+	server := newServer(t, cosmos.WithTokenCheck(func(token string) bool { return token == id.current.Load() }))
+	target := targetOf(t, server)
+	target.Credential = bulk.NewTokenCredential(id)
+	w := startWriter(t, context.Background(), target, testConfig())
+	id.broken.Store(true)
+	id.current.Store("second")
+	got := newCollector()
+	op := upsert(1)
+	op.Done = got.done
+	submit(t, w, &op)
+	eventually(t, "Health to say so", func() bool {
+		err := w.Health()
+		return err != nil && strings.Contains(err.Error(), "no identity here")
+	})
+	id.broken.Store(false)
+	flush(t, w)
+	if r := got.one(t, 1); r.Err != nil || r.Unclear {
+		t.Errorf("result %+v, want it written and clear", r)
 	}
 }
 

@@ -143,7 +143,7 @@ func (op *Operation) check(paths int) error {
 		return fmt.Errorf("the id has %d bytes, allowed are 1 to %d", len(op.ID), maxIDBytes)
 	}
 	if strings.ContainsAny(op.ID, `/\?#`) {
-		return fmt.Errorf(`the id %.100q contains one of / \ ? #`, op.ID)
+		return errors.New(`the id contains one of / \ ? #`)
 	}
 	switch has := len(op.Body) > 0; {
 	case has != op.Kind.hasBody():

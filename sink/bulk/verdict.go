@@ -28,10 +28,8 @@ const statusRetryWith = 449
 
 // Sub-statuses (github.com/Azure/azure-cosmos-dotnet-v3, SubStatusCodes).
 const (
-	subNameCacheStale    = 1000 // 410
-	subRangeGone         = 1002 // 410
-	subSplitting         = 1007 // 410
-	subMigrating         = 1008 // 410
+	subWriteForbidden    = 3    // 403
+	subAccountNotFound   = 1008 // 403
 	subSessionNotReached = 1002 // 404
 	subOwnerMissing      = 1003 // 404: not the document, the container
 	subPartitionFull     = 1014 // 403: 20 GB under one partition key
@@ -98,6 +96,12 @@ func judgeStore(status, sub int) verdict {
 	// 408, 5xx, and whatever the service may invent: holding on loses nothing,
 	// giving up might.
 	return verdictTransient
+}
+
+// isMovedWrite tells whether an answer means that writes go elsewhere now:
+// 403/3 (write forbidden) and 403/1008 (account not found here).
+func isMovedWrite(status, sub int) bool {
+	return status == http.StatusForbidden && (sub == subWriteForbidden || sub == subAccountNotFound)
 }
 
 // Pauses after 449: contention ends by itself, and soon.

@@ -246,22 +246,20 @@ func (w *Writer) Ranges() []RangeState {
 	return out
 }
 
-// conclude ends an operation that has an answer, unless it is revised: then
-// keep is set to it.
-func (w *Writer) conclude(op *Operation, result Result, leaving *departures, keep **Operation) {
-	if w.config.Revise != nil {
-		if w.config.Revise(op, w.complete(op, result)) {
-			if err := op.check(len(w.container.KeyPaths)); err != nil {
-				result = Result{Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
-			} else {
-				op.size = encodedSize(op)
-				op.company, op.failures = 0, 0
-				*keep = op
-				return
-			}
+// conclude ends an operation that has an answer, unless it is revised: then the
+// operation is returned, to be sent again in its place.
+func (w *Writer) conclude(op *Operation, result Result, leaving *departures) *Operation {
+	if w.config.Revise != nil && w.config.Revise(op, w.complete(op, result)) {
+		err := op.check(len(w.container.KeyPaths))
+		if err == nil {
+			op.size = encodedSize(op)
+			op.company, op.failures = 0, 0
+			return op
 		}
+		result = Result{Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	w.finish(op, result, leaving)
+	return nil
 }
 
 // finish ends an operation. It is not the writer's any more afterwards.
@@ -306,8 +304,6 @@ func (w *Writer) complain(message string, err error) {
 		w.log.Warn(message, "database", w.client.target.Database, "container", w.client.target.Container, "error", err)
 	})
 }
-
-func isNotSupported(err error) bool { return errors.Is(err, ErrNotSupported) }
 
 // sleep waits for d or for the context's end, whose cause it returns.
 func sleep(ctx context.Context, d time.Duration) error {
