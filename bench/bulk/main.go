@@ -92,6 +92,7 @@ func (s *settings) measureCPU(ctx context.Context, r *report.Report) error {
 	b := r.Add("bulk: client CPU per document", "us", each(many, cpu))
 	r.Add("azcosmos UpsertItem x64: documents", "1/s", each(point, speed))
 	r.Add("bulk: documents", "1/s", each(many, speed))
+	r.Add("bulk: documents per request", "1", each(many, func(c cost) float64 { return float64(c.documents) / float64(c.requests) }))
 	fmt.Printf("%-52s %12.1f\n\n", "client CPU per document, azcosmos / bulk (medians)", a.Median/b.Median)
 	return nil
 }
@@ -105,7 +106,7 @@ func (s *settings) profile() (*os.File, error) {
 
 // cost is what a measurement came to.
 type cost struct {
-	documents int64
+	work
 	cpu, took time.Duration
 }
 
@@ -118,7 +119,7 @@ func each[T any](of []T, value func(T) float64) []float64 {
 }
 
 // once measures one way of writing against a fresh store.
-func (s *settings) once(ctx context.Context, write func(context.Context, string) (int64, error), profile io.Writer) (_ cost, err error) {
+func (s *settings) once(ctx context.Context, write func(context.Context, string) (work, error), profile io.Writer) (_ cost, err error) {
 	child, connection, err := startStore(ctx)
 	if err != nil {
 		return cost{}, err
@@ -139,8 +140,8 @@ func (s *settings) once(ctx context.Context, write func(context.Context, string)
 	timed, cancel := context.WithTimeout(ctx, s.For)
 	defer cancel()
 	began, before := time.Now(), process.CPUTime()
-	n, err := write(timed, connection)
-	return cost{n, process.CPUTime() - before, time.Since(began)}, err
+	done, err := write(timed, connection)
+	return cost{done, process.CPUTime() - before, time.Since(began)}, err
 }
 
 // open opens the container by the bulk writer.

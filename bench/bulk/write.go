@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
@@ -23,17 +24,20 @@ func documents() (names []string, bodies [][]byte) {
 	return names, bodies
 }
 
+// work is what a writer has done: documents written, by so many requests.
+type work struct{ documents, requests int64 }
+
 // writePoints writes one document at a time, by 64 goroutines, until the context
 // ends.
-func writePoints(ctx context.Context, connection string) (int64, error) {
+func writePoints(ctx context.Context, connection string) (work, error) {
 	client, err := azcosmos.NewClientFromConnectionString(connection, nil)
 	if err != nil {
-		return 0, err
+		return work{}, err
 	}
 	defer client.Close()
 	items, err := client.NewContainer(database, container)
 	if err != nil {
-		return 0, err
+		return work{}, err
 	}
 	names, bodies := documents()
 	var written, next atomic.Int64
@@ -53,16 +57,19 @@ func writePoints(ctx context.Context, connection string) (int64, error) {
 	}
 	workers.Wait()
 	if err := failed.Load(); err != nil {
-		return 0, *err
+		return work{}, *err
 	}
-	return written.Load(), nil
+	return work{written.Load(), written.Load()}, nil
 }
 
 // writeBulk writes the same documents by the bulk writer.
-func writeBulk(ctx context.Context, connection string) (int64, error) {
-	w, err := open(ctx, connection, bulk.DefaultConfig())
+func writeBulk(ctx context.Context, connection string) (work, error) {
+	var requests requestCounter
+	config := bulk.DefaultConfig()
+	config.Observer = &requests
+	w, err := open(ctx, connection, config)
 	if err != nil {
-		return 0, err
+		return work{}, err
 	}
 	w.Start(context.WithoutCancel(ctx))
 	defer w.Close()
@@ -90,10 +97,17 @@ func writeBulk(ctx context.Context, connection string) (int64, error) {
 	}
 	workers.Wait()
 	if err := w.Flush(context.WithoutCancel(ctx)); err != nil {
-		return 0, err
+		return work{}, err
 	}
 	if err := failed.Load(); err != nil {
-		return 0, *err
+		return work{}, *err
 	}
-	return written.Load(), nil
+	return work{written.Load(), requests.Load()}, nil
 }
+
+// requestCounter is an observer that counts requests.
+type requestCounter struct{ atomic.Int64 }
+
+func (c *requestCounter) Requested(*bulk.Request)      { c.Add(1) }
+func (c *requestCounter) Paused(string, time.Duration) {}
+func (c *requestCounter) Refreshed(error)              {}

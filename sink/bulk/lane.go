@@ -9,7 +9,7 @@ type lane struct {
 	head  int
 
 	busy  bool      // a request holds operations of the lane
-	since time.Time // when the oldest one's wait for company began
+	since time.Time // when the wait for company began; zero: it is over
 
 	// before counts the lanes of former ranges that have not yet handed over:
 	// their operations come first, and are kept in inherited until then.
@@ -33,8 +33,14 @@ func (l *lane) push(op *Operation) {
 	l.queue = append(l.queue, op)
 }
 
-// putBack returns operations to the front, keeping their order.
+// putBack returns operations to the front, keeping their order. They have waited
+// for company before.
 func (l *lane) putBack(ops []*Operation) {
+	for _, op := range ops {
+		if op.due.IsZero() {
+			l.since = time.Time{}
+		}
+	}
 	if len(ops) > l.head {
 		room := make([]*Operation, 0, len(ops)+l.len()+cap(l.queue)/4)
 		room = append(room, ops...)
@@ -79,6 +85,7 @@ func (l *lane) pick(b *batch, limits *limits, now time.Time) {
 			break
 		}
 		b.documents.add(op.document)
+		op.due = time.Time{}
 		b.ops = append(b.ops, op)
 		b.size += op.size
 		l.queue[end] = nil
@@ -92,7 +99,7 @@ func (l *lane) pick(b *batch, limits *limits, now time.Time) {
 			skipped--
 		}
 	}
-	l.head = to
+	l.head, l.since = to, now // what is left waits for company anew
 	if l.head == len(l.queue) {
 		l.queue, l.head = l.queue[:0], 0
 	}

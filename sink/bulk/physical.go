@@ -194,7 +194,7 @@ func (r *physical) step(now time.Time) (b *batch, wait time.Duration, over bool)
 }
 
 // survey counts what could be sent and finds since when the oldest of it has
-// waited. The caller holds mu.
+// waited for company. The caller holds mu.
 func (r *physical) survey() (oldest time.Time) {
 	r.ready = 0
 	for i := range r.lanes {
@@ -202,10 +202,10 @@ func (r *physical) survey() (oldest time.Time) {
 		if !l.isFree() || l.len() == 0 {
 			continue
 		}
-		r.ready += l.len()
-		if oldest.IsZero() || l.since.Before(oldest) {
+		if r.ready == 0 || l.since.Before(oldest) {
 			oldest = l.since
 		}
+		r.ready += l.len()
 	}
 	return oldest
 }
@@ -238,7 +238,7 @@ func (r *physical) pick(now time.Time, room int) (_ *batch, next time.Time) {
 		if from == len(b.ops) {
 			continue
 		}
-		l.busy, l.since = true, now
+		l.busy = true
 		b.lanes = append(b.lanes, part{l, from, len(b.ops)})
 		r.hasRoom(at)
 	}

@@ -195,7 +195,7 @@ func (r *physical) distribute(i int, ops []*Operation) {
 		l := &n.lanes[i]
 		if l.before--; l.before == 0 {
 			l.settle()
-			l.since = time.Time{}
+			l.since = time.Time{} // whatever is there has waited
 		}
 		n.mu.Unlock()
 		n.signal()

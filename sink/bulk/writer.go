@@ -77,10 +77,14 @@ func Open(ctx context.Context, target Target, config Config, log *slog.Logger, n
 	if w.client, err = newClient(target, &config, now); err != nil {
 		return nil, fmt.Errorf("open bulk writer: %w", err)
 	}
+	var last error // of the tries that the context's end did not cut short
 	for failures := 1; ; failures++ {
 		err := w.open(ctx)
 		if err == nil {
 			return w, nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
 		}
 		if ctx.Err() == nil && !errors.Is(err, ErrNotSupported) {
 			w.complain("waiting for Cosmos DB", err)
@@ -88,6 +92,7 @@ func Open(ctx context.Context, target Target, config Config, log *slog.Logger, n
 				continue
 			}
 		}
+		err = last
 		w.client.idle()
 		w.stop(ErrClosed)
 		if cause := context.Cause(ctx); cause != nil {
