@@ -51,7 +51,7 @@
 //	410                                 the physical ranges are read anew, again where it belongs now
 //	413/3402, 413 of a request          again with half the company
 //	408, 5xx, no or a damaged answer    again after a pause; see Result.Unclear
-//	401, 403, 404 of the container      held and tried again; [Writer.Health] says so
+//	401, 403, 404 of the container      held and tried again; Writer.Health says so
 //	403/3, 403/1008, no connection      again where the account is written now
 //	400 of a request                    halved, until the operation to blame is found
 //

@@ -91,7 +91,12 @@ func (e *endpoints) next() {
 func (e *endpoints) discover(ctx context.Context) error {
 	e.mu.Lock()
 	e.asked = e.client.now()
-	known := append([]string{e.configured}, e.addresses...)
+	known := []string{e.configured}
+	for _, a := range e.addresses {
+		if a != e.configured {
+			known = append(known, a)
+		}
+	}
 	e.mu.Unlock()
 	var account struct {
 		Writable []struct {

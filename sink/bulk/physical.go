@@ -16,8 +16,8 @@ type physical struct {
 	w    *Writer
 	wake chan struct{} // something changed that run waits for
 
-	// mu covers what follows. The gate may be asked while it is held, nothing
-	// else.
+	// mu covers what follows. No other lock is taken while it is held, and no
+	// callback is called.
 	mu       sync.Mutex
 	lanes    []lane
 	next     int // lane that is looked at first
