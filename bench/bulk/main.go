@@ -49,7 +49,7 @@ func main() {
 }
 
 func (s *settings) measure(ctx context.Context) error {
-	r := report.New(fmt.Sprintf("go run ./bench/bulk --for %v --budget %v --runs %d", s.For, s.Budget, s.Runs))
+	r := report.New(fmt.Sprintf("go run ./bench/bulk --for %v --budget %v --runs %d --only %s", s.For, s.Budget, s.Runs, s.Only))
 	if s.Only != "budget" {
 		if err := s.measureCPU(ctx, r); err != nil {
 			return err
