@@ -80,6 +80,7 @@ func rates(t *testing.T, w *bulk.Writer, groups map[string][]int, during time.Du
 // With nine tenths of the load on one key, the other ranges are written as fast
 // as without it.
 func TestHotKeyLeavesOtherRangesAlone(t *testing.T) {
+	t.Parallel()
 	server := newServer(t, cosmos.WithRanges(4))
 	config := testConfig()
 	config.Queue, config.MaxOperations = 20, 5
@@ -88,12 +89,12 @@ func TestHotKeyLeavesOtherRangesAlone(t *testing.T) {
 	server.SetLatency(50 * time.Millisecond) // bounds the rate of each range, at little cost for the machine
 
 	cold := map[string][]int{"1": keys["1"], "2": keys["2"], "3": keys["3"]}
-	without := rates(t, w, cold, 1500*time.Millisecond)
+	without := rates(t, w, cold, time.Second)
 	hot := map[string][]int{"1": keys["1"], "2": keys["2"], "3": keys["3"]}
 	for i := range 27 {
 		hot[fmt.Sprint("hot ", i)] = keys["0"][:1]
 	}
-	with := rates(t, w, hot, 1500*time.Millisecond)
+	with := rates(t, w, hot, time.Second)
 	ratio := (with["1"] + with["2"] + with["3"]) / (without["1"] + without["2"] + without["3"])
 	t.Logf("documents a second, without the hot key %v, with it %v: ratio %.2f", without, with, ratio)
 	if ratio < 0.8 {
